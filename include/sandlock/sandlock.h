@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libsandlock: run a program that nobody should trust, confined by the kernel.
+ *
+ * Build a policy (options by name, profiles, JSON), spawn a command under it, wait for the end.
+ * The library keeps no global state but the abort hook, prints nothing, installs no signal handler,
+ * never shows a sandbox to the host's wait(-1) or SIGCHLD, and may be used from several threads, a
+ * single object by one thread at a time (sandlock_kill may be called from any thread).
+ *
+ * Functions that can fail return 0 or a positive outcome, or a negative code from enum
+ * sandlock_code; where they take a struct sandlock_error, it is filled on failure only and holds
+ * one line that names the value, the place and the remedy.
+ */
+#ifndef SANDLOCK_SANDLOCK_H
+#define SANDLOCK_SANDLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SANDLOCK_API __attribute__((visibility("default")))
+
+struct sandlock_policy;
+struct sandlock_process;
+
+/* The closed list of what a function can fail with, returned as its negative. */
+enum sandlock_code {
+	SANDLOCK_OK = 0,
+	SANDLOCK_E_INVALID = 1,	    /* a malformed or contradictory value; nothing was done */
+	SANDLOCK_E_NOT_FOUND = 2,   /* no such profile, option or command */
+	SANDLOCK_E_PERMISSION = 3,  /* the system refused; or the command is not executable */
+	SANDLOCK_E_UNSUPPORTED = 4, /* this kernel or this place cannot enforce the policy */
+	SANDLOCK_E_EXISTS = 5,	    /* a live sandbox has that name */
+	SANDLOCK_E_LIMIT = 6,	    /* out of processes, descriptors, memory or Landlock layers */
+	SANDLOCK_E_STATE = 7,	    /* not in this state of the object */
+	SANDLOCK_E_TIMEOUT = 8,	    /* the wait's own time is up; the sandbox goes on */
+	SANDLOCK_E_INTERNAL = 9,    /* everything else */
+};
+
+struct sandlock_error {
+	int code;	/* enum sandlock_code */
+	int sys_errno;	/* errno behind it, or 0 */
+	char msg[512];	/* one line, NUL-terminated */
+};
+
+SANDLOCK_API const char *sandlock_version(void);
+
+/*
+ * HOOK is called with a one-line reason when memory is gone or an internal invariant is broken; it
+ * must not return (the library calls abort() if it does). NULL restores the default.
+ */
+SANDLOCK_API void sandlock_set_abort_hook(void (*hook)(const char *reason));
+
+/* --- Policy ------------------------------------------------------------------------------- */
+
+SANDLOCK_API struct sandlock_policy *sandlock_policy_new(void);
+SANDLOCK_API void sandlock_policy_free(struct sandlock_policy *policy);
+
+/*
+ * Sets one option by its long flag without dashes ("fs-read") or its profile key
+ * ("filesystem.read"). VALUE is what a user would write after the flag; NULL or "true" / "false"
+ * for switches. Lists append, scalars override. Relative paths are taken from the working directory.
+ */
+SANDLOCK_API int sandlock_policy_set(struct sandlock_policy *policy, const char *option,
+				     const char *value, struct sandlock_error *err);
+/* Loads profile NAME ("web", "builtin:python"), applying its includes first. */
+SANDLOCK_API int sandlock_policy_load_profile(struct sandlock_policy *policy, const char *name,
+					      struct sandlock_error *err);
+/* Loads a profile file: JSON where PATH ends in .json, else TOML; "-" is standard input. */
+SANDLOCK_API int sandlock_policy_load_file(struct sandlock_policy *policy, const char *path,
+					   struct sandlock_error *err);
+/* Loads a policy in JSON (the same nesting and keys as TOML) from LEN bytes at TEXT. */
+SANDLOCK_API int sandlock_policy_load_json(struct sandlock_policy *policy, const char *text,
+					   size_t len, struct sandlock_error *err);
+/*
+ * Reads the flags of `sandlock run` from argv[0..argc) into POLICY up to "--" or the first word that
+ * is not a flag; -p and --profile-file are loaded where they stand first. Flags that belong to the
+ * command line and not to the policy (see sandlock_cli) go to CLI, which may be NULL to refuse them.
+ * *RET_USED is the number of words taken, the "--" included.
+ */
+struct sandlock_cli {
+	size_t struct_size; /* sizeof(struct sandlock_cli), set by the caller */
+	int status_fd;	    /* -1: none */
+	int print_policy;   /* 0: no, 1: TOML, 2: JSON */
+	int pty;
+	int quiet;
+	int help;
+	int version;
+	const char *exec_shell; /* borrowed from argv */
+	const char *profile;	/* borrowed from argv: the -p or --profile-file value, or NULL */
+	const char *events;	/* borrowed from argv */
+};
+SANDLOCK_API int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc,
+					    char *const *argv, struct sandlock_cli *cli, int *ret_used,
+					    struct sandlock_error *err);
+/* Checks ranges, contradictions and settings that cannot be enforced yet; spawn does it too. */
+SANDLOCK_API int sandlock_policy_check(struct sandlock_policy *policy, struct sandlock_error *err);
+/* The effective policy as text, owned by the caller (sandlock_free). FORMAT: "toml" or "json". */
+SANDLOCK_API int sandlock_policy_print(struct sandlock_policy *policy, const char *format,
+				       char **ret_text, struct sandlock_error *err);
+/* Warning I of building the policy (and, after a spawn, of that spawn), or NULL past the last. */
+SANDLOCK_API const char *sandlock_policy_warning(const struct sandlock_policy *policy, size_t i);
+/* The profile's own command line (program.exec, program.args), NULL-terminated, borrowed; or NULL. */
+SANDLOCK_API char *const *sandlock_policy_command(const struct sandlock_policy *policy);
+
+SANDLOCK_API void sandlock_free(void *p);
+
+/* --- Profiles ----------------------------------------------------------------------------- */
+
+/* Newline-separated names ("builtin:c-build" for built-in ones), owned by the caller. */
+SANDLOCK_API int sandlock_profile_list(char **ret_text, struct sandlock_error *err);
+/* The profile's text; FORMAT "toml" gives the file as it is, "json" its content as JSON. */
+SANDLOCK_API int sandlock_profile_show(const char *name, const char *format, char **ret_text,
+				       struct sandlock_error *err);
+SANDLOCK_API int sandlock_profile_delete(const char *name, struct sandlock_error *err);
+/* The directory that profiles are read from, owned by the caller. */
+SANDLOCK_API int sandlock_profile_dir(char **ret_path, struct sandlock_error *err);
+
+/*
+ * Texts made from the option table, owned by the caller: "help" (of run), "man-run", "man-policy"
+ * (scdoc sources), "bash", "zsh", "fish" (completions), "schema" (JSON Schema of policy files),
+ * "reference" (Markdown table). Unknown NAME: -SANDLOCK_E_NOT_FOUND.
+ */
+SANDLOCK_API int sandlock_text(const char *name, char **ret_text);
+
+/* --- Running ------------------------------------------------------------------------------ */
+
+enum sandlock_reason {
+	SANDLOCK_EXITED,
+	SANDLOCK_SIGNALED,
+	SANDLOCK_TIMED_OUT,
+	SANDLOCK_KILLED, /* by sandlock_kill, or because the host went away */
+	SANDLOCK_LIMIT,
+	SANDLOCK_START_FAILED,
+};
+
+struct sandlock_result {
+	size_t struct_size;
+	enum sandlock_reason reason;
+	int exit_code; /* -1 when a signal ended it */
+	int signal;    /* 0: none */
+	uint64_t run_ms;
+	uint64_t peak_rss_bytes;
+	int peak_is_tree; /* 0: PEAK_RSS_BYTES is that of the largest process */
+};
+
+/* Flags of struct sandlock_spawn. */
+enum {
+	/* Stay in the caller's process group instead of a new one (terminal signals reach both). */
+	SANDLOCK_SPAWN_SHARE_PGRP = 1 << 0,
+	/* Make the new process group the foreground group of the terminal on descriptor 0. */
+	SANDLOCK_SPAWN_FOREGROUND = 1 << 1,
+	/* A terminal of its own as descriptors 0 to 2; its master side is RET_PTY. */
+	SANDLOCK_SPAWN_PTY = 1 << 2,
+	/* Report stops and continues of the command by sandlock_wait (SANDLOCK_STOPPED …). */
+	SANDLOCK_SPAWN_REPORT_STOPS = 1 << 3,
+};
+
+struct sandlock_spawn {
+	size_t struct_size;
+	char *const *argv; /* NULL-terminated; argv[0] is looked up on the sandbox's PATH */
+	char *const *envp; /* base environment before clean-env and env; NULL: the caller's */
+	int fds[3];	   /* to become 0, 1, 2; -1: /dev/null. Borrowed. */
+	unsigned int flags;
+	unsigned short pty_rows; /* initial size with SANDLOCK_SPAWN_PTY; 0: unset */
+	unsigned short pty_cols;
+	int ret_pty; /* out: pty master, owned by the caller, or -1 */
+};
+
+/*
+ * Starts the command. Returns when it has been executed, or failed to be: then -SANDLOCK_E_NOT_FOUND
+ * (no such command) or -SANDLOCK_E_PERMISSION (found, but not executable or not permitted) with a
+ * message that says which path lacked what.
+ */
+SANDLOCK_API int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
+				struct sandlock_process **ret_process, struct sandlock_error *err);
+/*
+ * With no_supervisor only: confines and executes the command in the calling process, which must
+ * have one thread. Returns on failure only.
+ */
+SANDLOCK_API int sandlock_exec(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
+			       struct sandlock_error *err);
+
+enum sandlock_wait_outcome {
+	SANDLOCK_ENDED = 0,
+	SANDLOCK_STOPPED = 1,	/* the command is stopped (RET_RESULT->signal says by what) */
+	SANDLOCK_CONTINUED = 2,
+};
+
+/*
+ * Waits until the whole tree has ended, or TIMEOUT_MS has passed (-1: without end), and fills
+ * RET_RESULT. After the end every further call gives the same result at once.
+ */
+SANDLOCK_API int sandlock_wait(struct sandlock_process *process, int timeout_ms,
+			       struct sandlock_result *ret_result, struct sandlock_error *err);
+/* Readable when sandlock_wait would not block. Borrowed. */
+SANDLOCK_API int sandlock_process_fd(const struct sandlock_process *process);
+/* Pid of the command as the host sees it, 0 once it has ended. */
+SANDLOCK_API pid_t sandlock_process_pid(const struct sandlock_process *process);
+/* Kills the whole tree. Idempotent; any thread. */
+SANDLOCK_API int sandlock_kill(struct sandlock_process *process);
+/* Sends SIG to the command's process group (the command alone with SHARE_PGRP). */
+SANDLOCK_API int sandlock_signal(struct sandlock_process *process, int sig);
+/* Kills what is left, waits for its end, releases everything. NULL is fine. */
+SANDLOCK_API void sandlock_process_free(struct sandlock_process *process);
+/* The rungs in use as one JSON object: base, view, protections, waivers. Owned by the caller. */
+SANDLOCK_API int sandlock_process_rungs(const struct sandlock_process *process, char **ret_json);
+
+/* --- Events ------------------------------------------------------------------------------- */
+
+/*
+ * FN is called for each event with one JSON line (without newline), from the thread that calls
+ * sandlock_spawn, sandlock_wait or sandlock_process_free. NULL: no events.
+ */
+SANDLOCK_API void sandlock_policy_on_event(struct sandlock_policy *policy,
+					   void (*fn)(void *data, const char *json), void *data);
+
+/* --- What this machine can do ------------------------------------------------------------- */
+
+/*
+ * Tries every mechanism for real and returns the report: text lines, or one JSON object with JSON
+ * set. Returns 0 if the strict default would start, 1 if not.
+ */
+SANDLOCK_API int sandlock_check(int json, char **ret_text, struct sandlock_error *err);
+/* The kernel's Landlock ABI, -1 if there is none. */
+SANDLOCK_API int sandlock_landlock_abi(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

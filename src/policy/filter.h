@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the syscall table and a policy to a seccomp BPF program: a search tree over system call
+ * numbers whose leaves allow, refuse with an errno, or check register arguments. Pure: nothing is
+ * installed here. The same table will drive the supervisor's dispatcher.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strv.h"
+
+struct err;
+struct sock_filter;
+
+enum filter_arch { FILTER_X86_64, FILTER_AARCH64, FILTER_RISCV64, FILTER_ARCH_COUNT };
+
+struct filter_spec {
+	enum filter_arch arch;
+	/*
+	 * The base's read-only mounts judge metadata calls (or --allow-metadata was given): leave
+	 * chmod, chown, utime, xattr and file-attribute calls to the kernel. Else the whole class
+	 * is refused with EPERM.
+	 */
+	bool allow_metadata;
+	/*
+	 * A private PID namespace bounds prlimit64, sched_set*, setpriority, ioprio_set and the
+	 * like: leave their pid argument alone. Else only pid 0 (the caller) is let through.
+	 */
+	bool own_pid_namespace;
+	/* socket(AF_UNIX): EACCES unless set; stream and seqpacket socketpairs always work. */
+	bool allow_unix_sockets;
+	/* A bind grant exists: listen() is let through, else EACCES. */
+	bool allow_listen;
+	/* sysv_ipc may be let in by extra_allow only where there is a private IPC namespace. */
+	bool own_ipc_namespace;
+	/* Names or groups as the user gave them, already checked by filter_check_names. */
+	const struct strv *extra_deny;
+	const struct strv *extra_allow;
+};
+
+struct filter_program {
+	struct sock_filter *insns; /* owned */
+	size_t n;
+};
+
+enum filter_arch filter_native_arch(void);
+/*
+ * Refuses unknown names and groups, names in both lists, names whose use would break the boundary
+ * (with the reason), and, with IPC_NAMESPACE false, sysv_ipc. Messages name the value.
+ */
+int filter_check_names(const struct strv *extra_allow, const struct strv *extra_deny,
+		       bool ipc_namespace, struct err *err);
+int filter_build(const struct filter_spec *spec, struct filter_program *ret_prog, struct err *err);
+void filter_program_done(struct filter_program *prog);

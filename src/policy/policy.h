@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy object: everything that a user can say about one sandbox, checked and immutable once
+ * finished. Built from the option table (options.h) by flags, TOML, JSON or the API; no system call
+ * is made here.
+ *
+ * Unset and empty stay different: policy_is_set tells whether an option was given at all.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strv.h"
+
+struct err;
+
+/* Landlock-backed protections that can be waived one by one (decisions 12). */
+enum protection {
+	PROT_FS_REFER,
+	PROT_FS_TRUNCATE,
+	PROT_NET_TCP,
+	PROT_FS_IOCTL_DEV,
+	PROT_SIGNAL_SCOPE,
+	PROT_ABSTRACT_UNIX_SOCKET_SCOPE,
+	PROT_COUNT,
+};
+
+enum protection_state {
+	PROT_STRICT,     /* missing on this kernel: the start is refused */
+	PROT_DEGRADABLE, /* used where the kernel has it, warned about where not */
+	PROT_DISABLED,   /* not used */
+};
+
+enum policy_view { VIEW_AUTO, VIEW_NAMESPACE, VIEW_NOTIFY };
+
+enum net_proto { NET_TCP = 1 << 0, NET_UDP = 1 << 1, NET_ICMP = 1 << 2 };
+
+enum net_target { NET_TARGET_ANY, NET_TARGET_CIDR4, NET_TARGET_CIDR6, NET_TARGET_NAME, NET_TARGET_WILDCARD };
+
+struct port_range {
+	uint16_t lo;
+	uint16_t hi; /* inclusive */
+};
+
+struct port_set {
+	bool any;
+	struct port_range *v;
+	size_t n;
+};
+
+struct net_rule {
+	unsigned int protos; /* enum net_proto bits */
+	bool scheme_given;
+	enum net_target target;
+	uint8_t addr[16]; /* network order; 4 bytes used for CIDR4 */
+	uint8_t prefix_len;
+	char *name; /* owned; NAME: host, WILDCARD: what follows "*." */
+	struct port_set ports;
+	char *text; /* owned; as the user wrote it, for messages */
+};
+
+struct net_rules {
+	struct net_rule *v;
+	size_t n;
+};
+
+struct policy {
+	unsigned int refs;
+	uint64_t set[4]; /* bit per enum option_id */
+
+	/* [filesystem]: absolute, lexically normalised paths */
+	struct strv fs_read;
+	struct strv fs_write;
+
+	/* [program] */
+	char *exec; /* profile's program, NULL if none */
+	struct strv args;
+	char *cwd;
+	struct strv env; /* KEY=VALUE, last one wins */
+	bool clean_env;
+	bool has_user;
+	uint32_t uid;
+	uint32_t gid;
+	bool no_supervisor;
+	char *name;
+	bool no_huge_pages;
+	bool no_coredump;
+
+	/* [limits] */
+	uint64_t timeout_ms; /* 0: none */
+	uint64_t max_open_files; /* 0: inherit */
+	uint32_t *cpu_cores;
+	size_t n_cpu_cores;
+
+	/* [determinism] */
+	bool no_randomize_memory;
+
+	/* [network] */
+	struct net_rules net_allow;
+	struct port_set bind_allow;
+
+	/* [syscalls] */
+	struct strv extra_deny;
+	struct strv extra_allow;
+
+	/* [protections] */
+	enum protection_state prot[PROT_COUNT];
+	bool allow_metadata;
+
+	/* [config] */
+	enum policy_view view;
+
+	/* Warnings that building produced, one line each (duplicate-free, in order). */
+	struct strv warnings;
+};
+
+struct policy *policy_ref(struct policy *p);
+void policy_unref(struct policy *p);
+void policy_unref_cleanup(struct policy **p);
+const char *protection_name(enum protection p);
