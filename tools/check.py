@@ -1,0 +1,410 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs everything that `make check` and `make check-long` promise, and counts it.
+
+Each step writes its output to build/check/STEP.log and prints one line; what failed is named at the
+end with the log to read. The last line is always `N passed, N failed, N skipped`: unit and golden
+tests by their own count (TAP), system tests by pytest's, and each analyzer or cross-build as one.
+The exit status is 1 if anything failed, or if a test was skipped that tests/skips.txt does not list.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "check"
+PYTHON = "/usr/bin/python3"
+MESON = "/usr/bin/meson"
+NINJA = "/usr/bin/ninja"
+JOBS = os.cpu_count() or 1
+CLANG = {"CC": "clang"}
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+}
+SYSTEM_TESTS = ["tests/integration", "tests/escape", "tests/errno", "tests/examples"]
+
+
+class Failure(Exception):
+    """A step that could not do its work; the message is one line."""
+
+
+class Tally:
+    """What has been counted so far; `names` tells what failed or was skipped without leave."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.names = []
+        self.allowed_skips = read_skips()
+
+    def add(self, name, result, reason=""):
+        if result == "skipped" and name not in self.allowed_skips:
+            result, reason = "failed", f"skipped, and tests/skips.txt does not list it: {reason}"
+        if result == "passed":
+            self.passed += 1
+        elif result == "skipped":
+            self.skipped += 1
+        else:
+            self.failed += 1
+            self.names.append(f"{name}: {reason}" if reason else name)
+
+    def counts(self):
+        return (self.passed, self.failed, self.skipped)
+
+
+def read_skips():
+    path = ROOT / "tests" / "skips.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {line.split("\t")[0] for line in lines if line and not line.startswith("#")}
+
+
+class Context:
+    """What the steps share: the options, the tally, and the log of the step that runs."""
+
+    def __init__(self, args):
+        self.args = args
+        self.tally = Tally()
+        self.log = None
+
+    def call(self, command, env=None, cwd=ROOT, limit_s=3000):
+        """Runs COMMAND into the step's log; returns its exit status."""
+        self.log.write(f"\n$ {' '.join(map(str, command))}\n")
+        self.log.flush()
+        try:
+            done = subprocess.run(
+                command, cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+                stdout=self.log, stderr=subprocess.STDOUT, timeout=limit_s, check=False)
+        except subprocess.TimeoutExpired:
+            self.log.write(f"\nended after {limit_s} seconds\n")
+            return 124
+        return done.returncode
+
+    def must(self, command, what, **kwargs):
+        status = self.call(command, **kwargs)
+        if status != 0:
+            raise Failure(f"{what} failed with status {status}")
+
+    def counted(self, name, command, **kwargs):
+        """Runs COMMAND as one test called NAME."""
+        status = self.call(command, **kwargs)
+        self.tally.add(name, "passed" if status == 0 else "failed", f"status {status}")
+
+
+# --- Builds ---------------------------------------------------------------------------------------
+
+
+def setup(ctx, build, options=(), env=None):
+    """Configures BUILD once; a directory whose configuration failed is made anew."""
+    if not (ROOT / build / "build.ninja").exists():
+        ctx.must([MESON, "setup", build, "--werror", *options], f"configuring {build}", env=env)
+
+
+def compile_all(ctx, build, targets=()):
+    ctx.must([NINJA, "-C", build, *targets], f"building {build}")
+    ctx.must(["tools/link-outputs.sh", build], f"linking the outputs of {build}")
+
+
+def source_targets(build):
+    """The files that BUILD makes from src/, without tests."""
+    text = subprocess.run([MESON, "introspect", "--targets", build], cwd=ROOT, check=True,
+                          capture_output=True, text=True).stdout
+    targets = [t for t in json.loads(text) if t["defined_in"].startswith(f"{ROOT}/src/")]
+    names = [name for t in targets if t["build_by_default"] for name in t["filename"]]
+    return [os.path.relpath(name, ROOT / build) for name in names]
+
+
+def sources():
+    text = subprocess.run(["git", "ls-files", "--", "src/*.c", "examples/*.c", "bench/*.c"],
+                          cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return text.split()
+
+
+# --- Counting -------------------------------------------------------------------------------------
+
+
+def count_tap(tally, name, text):
+    """Adds each subtest of a TAP output; returns how many there were."""
+    found = 0
+    for line in text.splitlines():
+        match = re.match(r"(not )?ok\b\s*\d*\s*(?:- )?([^#]*)(?:#\s*(\S+)\s*(.*))?", line)
+        if not match:
+            continue
+        found += 1
+        label = f"{name}: {match[2].strip()}"
+        if (match[3] or "").upper() == "SKIP":
+            tally.add(label, "skipped", match[4])
+        else:
+            tally.add(label, "failed" if match[1] else "passed", "not ok")
+    return found
+
+
+def count_meson(ctx, build, label):
+    path = ROOT / build / "meson-logs" / "testlog.json"
+    for line in path.read_text().splitlines():
+        row = json.loads(line)
+        name = f"{label}{row['name']}"
+        failed_before = ctx.tally.failed
+        subtests = count_tap(ctx.tally, name, row.get("stdout", ""))
+        result = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}.get(
+            row["result"], "failed")
+        if subtests == 0:
+            ctx.tally.add(name, result, row["result"])
+        elif result == "failed" and ctx.tally.failed == failed_before:
+            ctx.tally.add(name, "failed", row["result"])
+
+
+def meson_test(ctx, build, suites=(), label="", env=None):
+    path = ROOT / build / "meson-logs" / "testlog.json"
+    path.unlink(missing_ok=True)
+    options = [word for suite in suites for word in ("--suite", suite)]
+    status = ctx.call([MESON, "test", "-C", build, "--no-rebuild", "--print-errorlogs",
+                       "--num-processes", str(JOBS), *options], env=env)
+    if not path.exists():
+        raise Failure(f"meson test wrote no {path.relative_to(ROOT)} (status {status})")
+    count_meson(ctx, build, label)
+
+
+def pytest(ctx, build, folders, label="", env=None):
+    folders = [f for f in folders if any((ROOT / f).glob("**/test_*.py"))]
+    if not folders:
+        return
+    report = LOGS / f"{label.strip(': ') or 'system'}.xml"
+    report.unlink(missing_ok=True)
+    env = {**(env or {}), "SANDLOCK_BUILD": str(ROOT / build)}
+    status = ctx.call([PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o",
+                       "junit_family=xunit1", f"--junitxml={report}", *folders], env=env)
+    if not report.exists():
+        raise Failure(f"pytest wrote no report (status {status})")
+    failed_before = ctx.tally.failed
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        name = f"{label}{case.get('file', case.get('classname', ''))}::{case.get('name')}"
+        skip, bad = case.find("skipped"), case.find("failure")
+        bad = bad if bad is not None else case.find("error")
+        if bad is not None:
+            ctx.tally.add(name, "failed", (bad.get("message") or "").split("\n")[0][:200])
+        elif skip is not None:
+            ctx.tally.add(name.removeprefix(label), "skipped", skip.get("message") or "")
+        else:
+            ctx.tally.add(name, "passed")
+    if status != 0 and ctx.tally.failed == failed_before:
+        ctx.tally.add(f"{label}pytest", "failed", f"status {status}")
+
+
+# --- Steps ----------------------------------------------------------------------------------------
+
+
+def step_build(ctx):
+    """the plain build, warnings are errors"""
+    setup(ctx, "build")
+    compile_all(ctx, "build")
+    ctx.tally.add("build", "passed")
+
+
+def step_style(ctx):
+    """form, folders, headers and file lengths"""
+    meson_test(ctx, "build", ["style"])
+
+
+def step_shell(ctx):
+    """shell scripts"""
+    scripts = [p for p in ROOT.glob("tools/*.sh")] + [ROOT / ".ci" / "run"]
+    ctx.counted("shellcheck", ["shellcheck", *map(str, scripts)])
+
+
+def step_tests(ctx):
+    """unit, golden, filter, corpus, style and example tests"""
+    meson_test(ctx, "build")
+
+
+def step_system(ctx):
+    """system and escape tests on this kernel"""
+    pytest(ctx, "build", SYSTEM_TESTS)
+
+
+def step_asan(ctx):
+    """unit tests under AddressSanitizer and UBSan"""
+    setup(ctx, "build-asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false"], env=CLANG)
+    compile_all(ctx, "build-asan")
+    suites = [s for s in ("unit", "golden", "filter", "fuzz") if s in suite_names("build-asan")]
+    meson_test(ctx, "build-asan", suites, label="asan: ", env=SANITIZER_ENV)
+
+
+def suite_names(build):
+    text = subprocess.run([MESON, "introspect", "--tests", build], cwd=ROOT, check=True,
+                          capture_output=True, text=True).stdout
+    return {s.split(":")[-1] for t in json.loads(text) for s in t["suite"]}
+
+
+def step_asan_escape(ctx):
+    """escape tests with the sanitized product"""
+    setup(ctx, "build-asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false"], env=CLANG)
+    compile_all(ctx, "build-asan")
+    pytest(ctx, "build-asan", ["tests/escape"], label="asan: ", env=SANITIZER_ENV)
+
+
+def step_analyze(ctx):
+    """gcc -fanalyzer over src/"""
+    setup(ctx, "build-analyze", ["-Dc_args=-fanalyzer"], env={"CC": "gcc"})
+    compile_all(ctx, "build-analyze", source_targets("build-analyze"))
+    ctx.tally.add("analyze", "passed")
+
+
+def step_tidy(ctx):
+    """clang-tidy, file by file"""
+    setup(ctx, "build-asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false"], env=CLANG)
+    compile_all(ctx, "build-asan")  # for the headers that the build makes
+
+    def tidy(path):
+        done = subprocess.run(["clang-tidy", "--quiet", "-p", "build-asan", path], cwd=ROOT,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return path, done.returncode, done.stdout + done.stderr
+
+    database = json.loads((ROOT / "build-asan" / "compile_commands.json").read_text())
+    known = {os.path.normpath(os.path.join(e["directory"], e["file"])) for e in database}
+    wanted = [path for path in sources() if str(ROOT / path) in known]
+    with ThreadPoolExecutor(JOBS) as pool:
+        for path, status, text in pool.map(tidy, wanted):
+            if status != 0:
+                ctx.log.write(f"\n== {path}\n{text}")
+            ctx.tally.add(f"tidy {path}", "passed" if status == 0 else "failed")
+
+
+def step_cppcheck(ctx):
+    """cppcheck over src/"""
+    ctx.counted("cppcheck", [
+        "cppcheck", "--project=build/compile_commands.json", f"--file-filter={ROOT}/src/*",
+        "--enable=warning,performance,portability", "--suppress=memleak",
+        "--suppress=resourceLeak", "--suppress=missingInclude", "--inline-suppr", "--quiet",
+        f"-j{JOBS}", "--error-exitcode=1"])
+
+
+def step_cross(ctx):
+    """library and command for aarch64 and riscv64, unit tests in qemu-user"""
+    for arch in ("aarch64", "riscv64"):
+        ctx.must(["tools/cross/build-deps.sh", arch], f"building the libraries for {arch}")
+        build = f"build-{arch}"
+        setup(ctx, build, ["--cross-file", f"tools/cross/{arch}.ini", "--cross-file",
+                           f"build-deps/{arch}/meson.ini"])
+        compile_all(ctx, build)
+        ctx.tally.add(f"build for {arch}", "passed")
+        meson_test(ctx, build, ["unit", "filter"] if "filter" in suite_names(build) else ["unit"],
+                   label=f"{arch}: ")
+
+
+def step_install(ctx):
+    """install, then build and run the example against what was installed"""
+    ctx.counted("install", ["tools/check-install.sh", "build"])
+
+
+def step_fuzz(ctx):
+    """short random runs of each fuzzer"""
+    setup(ctx, "build-fuzz", ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dfuzz=true",
+                              "-Ddefault_library=static"], env=CLANG)
+    compile_all(ctx, "build-fuzz")
+    seconds = ctx.args.fuzz_seconds or (60 if ctx.args.long else 0)
+    for target in sorted((ROOT / "build-fuzz" / "tests" / "fuzz").glob("fuzz-*")):
+        if target.is_dir() or not os.access(target, os.X_OK):
+            continue
+        fresh = ROOT / "build-fuzz" / "corpus" / target.name
+        fresh.mkdir(parents=True, exist_ok=True)
+        seeds = [ROOT / "tests" / "fuzz" / "corpus" / name
+                 for name in (target.name, target.name.removeprefix("fuzz-"))]
+        amount = [f"-max_total_time={seconds}"] if seconds else ["-runs=20000", "-max_total_time=20"]
+        ctx.counted(target.name, [str(target), *amount, "-timeout=20", "-rss_limit_mb=2048",
+                                  "-print_final_stats=1", f"-artifact_prefix={fresh}-",
+                                  str(fresh), *[str(s) for s in seeds if s.is_dir()]],
+                    env=SANITIZER_ENV)
+
+
+def step_fault(ctx):
+    """unit tests again, with the n-th call or allocation failing"""
+    ctx.counted("fault injection", [PYTHON, "tests/fault/run.py", "build"])
+
+
+def step_vm(ctx):
+    """Debian's kernel in QEMU"""
+    report = LOGS / "vm.tap"
+    status = ctx.call([PYTHON, "tests/vm/run.py", "build", "--tap", str(report)])
+    if not report.exists():
+        raise Failure(f"the virtual machine gave no report (status {status})")
+    count_tap(ctx.tally, "vm", report.read_text())
+
+
+STEPS = {
+    "build": step_build,
+    "tests": step_tests,
+    "style": step_style,
+    "shell": step_shell,
+    "system": step_system,
+    "asan": step_asan,
+    "asan-escape": step_asan_escape,
+    "analyze": step_analyze,
+    "tidy": step_tidy,
+    "cppcheck": step_cppcheck,
+    "cross": step_cross,
+    "install": step_install,
+    "fuzz": step_fuzz,
+    "fault": step_fault,
+    "vm": step_vm,
+}
+# "tests" runs the style suite too, so the step of that name is for `make lint`.
+CHECK = ["build", "tests", "shell", "system", "asan", "asan-escape", "analyze", "tidy", "cppcheck",
+         "cross", "install", "fuzz"]
+CHECK_LONG = CHECK + ["fault", "vm"]
+
+
+def run_step(ctx, name):
+    before = ctx.tally.counts()
+    started = time.monotonic()
+    with open(LOGS / f"{name}.log", "w", encoding="utf-8") as ctx.log:
+        try:
+            STEPS[name](ctx)
+        except (Failure, subprocess.CalledProcessError, OSError) as problem:
+            ctx.tally.add(name, "failed", str(problem).split("\n")[0])
+    passed, failed, skipped = (a - b for a, b in zip(ctx.tally.counts(), before))
+    seconds = time.monotonic() - started
+    state = "FAILED" if failed else "ok"
+    print(f"{name:12} {state:7} {passed:5} passed {failed:3} failed {skipped:3} skipped"
+          f" {seconds:6.0f} s  {STEPS[name].__doc__}", flush=True)
+    return failed == 0
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Run the tests and count them.")
+    parser.add_argument("--long", action="store_true", help="everything that takes long, too")
+    parser.add_argument("--only", nargs="+", choices=STEPS, metavar="STEP",
+                        help="these steps: " + " ".join(STEPS))
+    parser.add_argument("--fuzz-seconds", type=int, default=0, help="time for each fuzzer")
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
+    os.chdir(ROOT)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    os.environ["LC_ALL"] = "C.UTF-8"
+    ctx = Context(args)
+    for name in args.only or (CHECK_LONG if args.long else CHECK):
+        good = run_step(ctx, name)
+        if name == "build" and not good:
+            shutil.copyfileobj(open(LOGS / "build.log", encoding="utf-8"), sys.stdout)
+            break
+    for line in ctx.tally.names[:200]:
+        print(f"FAILED {line}")
+    if ctx.tally.names:
+        print(f"The output of each step is in {LOGS.relative_to(ROOT)}/.")
+    print("%d passed, %d failed, %d skipped" % ctx.tally.counts())
+    return 1 if ctx.tally.failed or not ctx.tally.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
