@@ -216,7 +216,7 @@ def step_style(ctx):
 
 def step_shell(ctx):
     """shell scripts"""
-    scripts = [p for p in ROOT.glob("tools/*.sh")] + [ROOT / ".ci" / "run"]
+    scripts = [p for p in ROOT.glob("tools/**/*.sh")] + [ROOT / ".ci" / "run"]
     ctx.counted("shellcheck", ["shellcheck", *map(str, scripts)])
 
 
