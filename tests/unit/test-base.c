@@ -21,7 +21,7 @@
 
 static void test_err_set(void **state)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	assert_int_equal(err_set(&err, EINVAL, "bad %s", "thing"), -EINVAL);
 	assert_int_equal(err.code, EINVAL);
@@ -31,7 +31,7 @@ static void test_err_set(void **state)
 
 static void test_err_prefix(void **state)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	err_set(&err, ENOENT, "no such profile");
 	assert_int_equal(err_prefix(&err, "--profile %s", "web"), -ENOENT);
@@ -41,7 +41,7 @@ static void test_err_prefix(void **state)
 
 static void test_err_sys(void **state)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	assert_int_equal(err_sys(&err, EACCES, "open %s", "/x"), -EACCES);
 	assert_string_equal(err.msg, "open /x: Permission denied");
@@ -50,7 +50,7 @@ static void test_err_sys(void **state)
 /* A message that is too long ends at a character boundary. */
 static void test_err_cut(void **state)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 	char text[2 * sizeof(err.msg)];
 
 	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
@@ -63,8 +63,8 @@ static void test_err_cut(void **state)
 
 static void test_strv(void **state)
 {
-	struct strv a = { 0 };
-	struct strv b = { 0 };
+	struct strv a = {0};
+	struct strv b = {0};
 
 	strv_add(&a, "one");
 	strv_add_take(&a, xstrdup("two"));
