@@ -38,7 +38,7 @@ help:
 
 demo: all
 	@tools/deps.sh demo
-	@tools/demo.sh $(BUILD)
+	@$(PYTHON) tools/demo/demo.py $(BUILD)
 
 check:
 	@tools/deps.sh build check
