@@ -34,8 +34,17 @@ struct filter_spec {
 	bool allow_unix_sockets;
 	/* A bind grant exists: listen() is let through, else EACCES. */
 	bool allow_listen;
-	/* sysv_ipc may be let in by extra_allow only where there is a private IPC namespace. */
+	/*
+	 * There is a private IPC namespace: POSIX message queues work, and sysv_ipc may be let in
+	 * by extra_allow. Else both are refused with EPERM.
+	 */
 	bool own_ipc_namespace;
+	/*
+	 * The sandbox has no supervisor, so that a supervised one may be started inside it: leave
+	 * seccomp(2) with SECCOMP_FILTER_FLAG_NEW_LISTENER alone, else EPERM. A listener inside can
+	 * only narrow: the kernel takes the strictest answer of all filters.
+	 */
+	bool allow_listener;
 	/* Names or groups as the user gave them, already checked by filter_check_names. */
 	const struct strv *extra_deny;
 	const struct strv *extra_allow;
@@ -46,12 +55,21 @@ struct filter_program {
 	size_t n;
 };
 
+/* The architecture that this library was built for. */
 enum filter_arch filter_native_arch(void);
+/* The kernel's number for ARCH (AUDIT_ARCH_…). */
+uint32_t filter_audit_arch(enum filter_arch arch);
 /*
  * Refuses unknown names and groups, names in both lists, names whose use would break the boundary
  * (with the reason), and, with IPC_NAMESPACE false, sysv_ipc. Messages name the value.
  */
 int filter_check_names(const struct strv *extra_allow, const struct strv *extra_deny,
 		       bool ipc_namespace, struct err *err);
+/*
+ * Builds the program for SPEC. Everything in it is decided by the call number and the registers:
+ * no memory of the program is looked at, and no call is answered by a signal. *RET_PROG is the
+ * caller's (filter_program_done).
+ */
 int filter_build(const struct filter_spec *spec, struct filter_program *ret_prog, struct err *err);
 void filter_program_done(struct filter_program *prog);
+void filter_program_done_cleanup(struct filter_program *prog);

@@ -59,6 +59,9 @@
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* ABI 3 */
 #endif
+#ifndef LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+#define LANDLOCK_ACCESS_FS_RESOLVE_UNIX (1ULL << 16) /* ABI 9 */
+#endif
 #ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
 #define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
 #endif
@@ -76,6 +79,7 @@
 #define LANDLOCK_RESTRICT_SELF_LOG_NEW_EXEC_ON   (1U << 1)
 #define LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF (1U << 2)
 #endif
+#define UAPI_LANDLOCK_MAX_LAYERS 16 /* landlock(7): layers that one task can stack */
 #define UAPI_LANDLOCK_RULE_NET_PORT 2 /* ABI 4; an enumerator in newer headers */
 #ifndef LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 #define LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ULL << 0) /* ABI 6 */
@@ -112,7 +116,7 @@ struct uapi_landlock_net_port_attr {
 
 /* ---- prctl ---- */
 
-#define UAPI_PR_OPTION_LAST 80 /* the newest plain option number that the filter knows */
+#define UAPI_PR_OPTION_LAST 78 /* the newest plain option number that the filter knows */
 #ifndef PR_FUTEX_HASH
 #define PR_FUTEX_HASH 78 /* 6.16 */
 #endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The argument checks of the filter, one function each. They look at registers only.
+ *
+ * Width: a register has 64 bits, but the kernel takes an argument that it declares int, unsigned
+ * int or pid_t from the low 32 bits alone and never sees what lies above. All checks here are of
+ * such arguments, so they compare the low half and ignore the high half, as the kernel does: a
+ * program gains nothing by putting garbage there. clone's flags are declared unsigned long, but
+ * the kernel takes lower_32_bits() of them (since 5.7; Landlock needs 5.13), so there is no flag
+ * above bit 31 for this call either.
+ *
+ * The code is made from its end to its start (bpf.h): read each function from the bottom up.
+ */
+#include <errno.h>
+
+#include "base/util.h"
+#include "policy/filter_internal.h"
+#include "sys/uapi.h"
+
+enum { SEND_FLAGS_ARG2 = 2, SEND_FLAGS_ARG3 = 3 };
+
+/* All supported architectures are little-endian: the low half comes first. */
+static bpf_pos load_arg(struct bpf_asm *a, unsigned int arg, bpf_pos next)
+{
+	uint32_t offset = (uint32_t)offsetof(struct seccomp_data, args) + 8 * arg;
+
+	return bpf_load(a, offset, next);
+}
+
+static bpf_pos allow(struct bpf_asm *a)
+{
+	return bpf_ret(a, SECCOMP_RET_ALLOW);
+}
+
+static bpf_pos refuse(struct bpf_asm *a, unsigned int errnum)
+{
+	return bpf_ret(a, SECCOMP_RET_ERRNO | errnum);
+}
+
+/*
+ * CLONE_NEWTIME (0x80) lies in the byte that holds the exit signal, and the kernel reads it as part
+ * of the signal here; no signal is that high, so refusing it costs nothing and does not lean on
+ * that. CLONE_PARENT would make a child of the sandbox's parent, which arrives in a foreign wait.
+ * CLONE_PTRACE and CLONE_UNTRACED only say whether a tracer outside follows the child: harmless.
+ */
+static bpf_pos check_clone(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	uint32_t mask = UAPI_CLONE_NAMESPACES | CLONE_PARENT;
+
+	(void)ctx;
+	return load_arg(a, 0, bpf_if(a, BPF_JSET, mask, refuse(a, EPERM), allow(a)));
+}
+
+/*
+ * Attribute requests, refused where neither mounts nor the user vouch for metadata calls. The two
+ * request types that filesystems share ('f' and btrfs's) are closed but for requests that read or
+ * that copy between descriptors: their other numbers set flags, keys and verity, move extents, and
+ * make and remove subvolumes, all of which Landlock does not see.
+ */
+static bpf_pos check_ioctl_metadata(struct bpf_asm *a)
+{
+	static const uint32_t setters[] = {
+		UAPI_FS_IOC_FSSETXATTR,
+		UAPI_FS_IOC_SETVERSION,
+		UAPI_FAT_IOCTL_SET_ATTRIBUTES,
+	};
+	static const uint32_t ext_readers[] = {
+		UAPI_FS_IOC_GETFLAGS,
+		UAPI_FS_IOC_FIEMAP,
+		UAPI_FS_IOC_GET_ENCRYPTION_POLICY,
+		UAPI_FS_IOC_GET_ENCRYPTION_POLICY_EX,
+		UAPI_FS_IOC_GET_ENCRYPTION_KEY_STATUS,
+		UAPI_FS_IOC_GET_ENCRYPTION_NONCE,
+		UAPI_FS_IOC_MEASURE_VERITY,
+		UAPI_FS_IOC_READ_VERITY_METADATA,
+	};
+	static const uint32_t btrfs_readers[] = {
+		UAPI_FICLONE,
+		UAPI_FICLONERANGE,
+		UAPI_FIDEDUPERANGE,
+		UAPI_FS_IOC_GETFSLABEL,
+	};
+
+	bpf_pos ext = bpf_if_any(a, ext_readers, ARRAY_SIZE(ext_readers), allow(a),
+				 refuse(a, EPERM));
+	ext = load_arg(a, 1, ext);
+	bpf_pos btrfs = bpf_if_any(a, btrfs_readers, ARRAY_SIZE(btrfs_readers), allow(a),
+				   refuse(a, EPERM));
+	btrfs = load_arg(a, 1, btrfs);
+
+	bpf_pos type = bpf_if(a, BPF_JEQ, UAPI_IOC_TYPE_BTRFS << 8, btrfs, allow(a));
+	type = bpf_if(a, BPF_JEQ, UAPI_IOC_TYPE_EXT << 8, ext, type);
+	type = bpf_and(a, 0xff00, type);
+	return bpf_if_any(a, setters, ARRAY_SIZE(setters), refuse(a, EPERM), type);
+}
+
+/*
+ * TIOCSTI and TIOCLINUX type into the terminal, TIOCSETD puts a line discipline (kernel modules of
+ * odd protocols) on it. Socket requests from 0x8908 on read and change interfaces and routes.
+ */
+static bpf_pos check_ioctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t terminal[] = { UAPI_TIOCSTI, UAPI_TIOCLINUX, UAPI_TIOCSETD };
+	bpf_pos rest = ctx->spec->allow_metadata ? allow(a) : check_ioctl_metadata(a);
+
+	bpf_pos range = bpf_if(a, BPF_JEQ, UAPI_SIOCOUTQNSD, allow(a), refuse(a, EPERM));
+	range = bpf_if(a, BPF_JGT, UAPI_SIOC_INTERFACE_LAST, rest, range);
+	range = bpf_if(a, BPF_JGE, UAPI_SIOC_INTERFACE_FIRST, range, rest);
+	range = bpf_if_any(a, terminal, ARRAY_SIZE(terminal), refuse(a, EPERM), range);
+	return load_arg(a, 1, range);
+}
+
+/* A pair of arguments must be exactly VALUE0 and VALUE1. */
+static bpf_pos check_pair(struct bpf_asm *a, uint32_t value0, uint32_t value1)
+{
+	bpf_pos second = bpf_if(a, BPF_JEQ, value1, allow(a), refuse(a, EPERM));
+	second = load_arg(a, 1, second);
+
+	return load_arg(a, 0, bpf_if(a, BPF_JEQ, value0, second, refuse(a, EPERM)));
+}
+
+/* Process 0 only; the caller's group or user may hold processes of the host. */
+static bpf_pos check_ioprio(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	return check_pair(a, 1 /* IOPRIO_WHO_PROCESS */, 0);
+}
+
+static bpf_pos check_setpriority(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	return check_pair(a, 0 /* PRIO_PROCESS */, 0);
+}
+
+static bpf_pos check_pid0(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	return load_arg(a, 0, bpf_if(a, BPF_JEQ, 0, allow(a), refuse(a, EPERM)));
+}
+
+/* Asking (0xffffffff) and PER_LINUX; other values change address space layout and the ABI. */
+static bpf_pos check_personality(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t plain[] = { 0xffffffff, 0 };
+
+	(void)ctx;
+	return load_arg(a, 0, bpf_if_any(a, plain, ARRAY_SIZE(plain), allow(a), refuse(a, EPERM)));
+}
+
+/*
+ * PR_SET_MM is refused: it moves what the supervisor and ps read of a process. PR_SET_SECUREBITS
+ * is refused: it changes what identity means, and nothing without capabilities can use it.
+ * PR_SET_PTRACER is refused unless ptrace is waived, since it names who may trace the caller. An
+ * option that is newer than this table gets EINVAL, as on a kernel that does not know it.
+ *
+ * Allowed after thought: PR_SET_DUMPABLE (no decision rests on it: what cannot be read is refused),
+ * PR_SET_SECCOMP (can only narrow; it takes no flags, so makes no listener), PR_SET_CHILD_SUBREAPER
+ * (the guardian ends the tree by namespace or domain, not by parenthood), PR_CAP_AMBIENT,
+ * PR_CAPBSET_DROP and PR_SET_KEEPCAPS (nothing to raise), PR_SCHED_CORE (its pid passes the
+ * kernel's ptrace check, which Landlock's domain bounds), PR_SET_PDEATHSIG, PR_SET_THP_DISABLE and
+ * PR_SET_TIMERSLACK (the caller only).
+ */
+static bpf_pos check_prctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t named[] = { PR_SET_VMA, PR_GET_AUXV };
+	static const uint32_t refused[] = { PR_SET_MM, PR_SET_SECUREBITS };
+
+	bpf_pos other = bpf_if_any(a, named, ARRAY_SIZE(named), allow(a), refuse(a, EINVAL));
+	other = bpf_if(a, BPF_JEQ, PR_SET_PTRACER,
+		       ctx->ptrace_allowed ? allow(a) : refuse(a, EPERM), other);
+	bpf_pos known = bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, EPERM), allow(a));
+	return load_arg(a, 0, bpf_if(a, BPF_JGT, UAPI_PR_OPTION_LAST, other, known));
+}
+
+/* A task can have one listener: ours. Filters without one can only narrow and stay allowed. */
+static bpf_pos check_seccomp(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	if (ctx->spec->allow_listener)
+		return allow(a);
+
+	bpf_pos flags = bpf_if(a, BPF_JSET, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(a, EPERM),
+			       allow(a));
+	flags = load_arg(a, 1, flags);
+	return load_arg(a, 0, bpf_if(a, BPF_JEQ, SECCOMP_SET_MODE_FILTER, flags, allow(a)));
+}
+
+/* MSG_FASTOPEN connects without the check that connect(2) passes (tried). */
+static bpf_pos check_send(struct bpf_asm *a, unsigned int flags_arg)
+{
+	bpf_pos flags = bpf_if(a, BPF_JSET, UAPI_MSG_FASTOPEN, refuse(a, EOPNOTSUPP), allow(a));
+
+	return load_arg(a, flags_arg, flags);
+}
+
+static bpf_pos check_send_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	return check_send(a, SEND_FLAGS_ARG2);
+}
+
+static bpf_pos check_send_arg3(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	return check_send(a, SEND_FLAGS_ARG3);
+}
+
+/*
+ * TCP_FASTOPEN_CONNECT puts the connection off to the first write. TCP_ULP turns a TCP socket into
+ * another protocol (SMC among them) whose connect is no TCP connect to Landlock.
+ */
+static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t refused[] = { UAPI_TCP_FASTOPEN_CONNECT, UAPI_TCP_ULP };
+	bpf_pos name = bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, EOPNOTSUPP), allow(a));
+
+	(void)ctx;
+	name = load_arg(a, 2, name);
+	return load_arg(a, 1, bpf_if(a, BPF_JEQ, UAPI_IPPROTO_TCP, name, allow(a)));
+}
+
+/* listen(2) on an unbound socket binds it to a free port, past the rules for bind (tried). */
+static bpf_pos check_listen(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	return ctx->spec->allow_listen ? allow(a) : refuse(a, EACCES);
+}
+
+/*
+ * Internet sockets: (SOCK_STREAM, 0 or IPPROTO_TCP) only. The type's flag bits are masked as the
+ * kernel masks them; it refuses flags that it does not know. SOCK_PACKET would turn the family into
+ * AF_PACKET.
+ */
+static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t tcp[] = { 0, UAPI_IPPROTO_TCP };
+	static const uint32_t inet[] = { UAPI_AF_INET, UAPI_AF_INET6 };
+	static const uint32_t no_right[] = { UAPI_SOCK_DGRAM, UAPI_SOCK_RAW, UAPI_SOCK_PACKET };
+
+	bpf_pos protocol = bpf_if_any(a, tcp, ARRAY_SIZE(tcp), allow(a),
+				      refuse(a, EPROTONOSUPPORT));
+	protocol = load_arg(a, 2, protocol);
+
+	bpf_pos type = bpf_if_any(a, no_right, ARRAY_SIZE(no_right), refuse(a, EPERM),
+				  refuse(a, EPROTONOSUPPORT));
+	type = bpf_if(a, BPF_JEQ, UAPI_SOCK_STREAM, protocol, type);
+	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
+
+	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), type, refuse(a, EAFNOSUPPORT));
+	bpf_pos named = ctx->spec->allow_unix_sockets ? allow(a) : refuse(a, EACCES);
+	family = bpf_if(a, BPF_JEQ, UAPI_AF_UNIX, named, family);
+	return load_arg(a, 0, family);
+}
+
+/*
+ * A connected stream or seqpacket pair can reach nothing but its other end; a datagram one can send
+ * to any name. Internet families answer as the kernel does: their sockets come in no pairs.
+ */
+static bpf_pos check_socketpair(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t connected[] = { UAPI_SOCK_STREAM, UAPI_SOCK_SEQPACKET };
+	static const uint32_t inet[] = { UAPI_AF_INET, UAPI_AF_INET6 };
+	bpf_pos other = ctx->spec->allow_unix_sockets ? allow(a) : refuse(a, EACCES);
+
+	bpf_pos type = bpf_if_any(a, connected, ARRAY_SIZE(connected), allow(a), other);
+	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
+	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), refuse(a, EOPNOTSUPP),
+				    refuse(a, EAFNOSUPPORT));
+	return load_arg(a, 0, bpf_if(a, BPF_JEQ, UAPI_AF_UNIX, type, family));
+}
+
+typedef bpf_pos (*check_fn)(struct bpf_asm *a, const struct filter_args_ctx *ctx);
+
+/* clang-format off */
+static const check_fn checks[CHECK_COUNT] = {
+	[CHECK_CLONE]       = check_clone,
+	[CHECK_IOCTL]       = check_ioctl,
+	[CHECK_IOPRIO]      = check_ioprio,
+	[CHECK_LISTEN]      = check_listen,
+	[CHECK_PERSONALITY] = check_personality,
+	[CHECK_PID0]        = check_pid0,
+	[CHECK_PRCTL]       = check_prctl,
+	[CHECK_SECCOMP]     = check_seccomp,
+	[CHECK_SEND_ARG2]   = check_send_arg2,
+	[CHECK_SEND_ARG3]   = check_send_arg3,
+	[CHECK_SETPRIORITY] = check_setpriority,
+	[CHECK_SETSOCKOPT]  = check_setsockopt,
+	[CHECK_SOCKET]      = check_socket,
+	[CHECK_SOCKETPAIR]  = check_socketpair,
+};
+/* clang-format on */
+
+bpf_pos filter_args_emit(struct bpf_asm *a, enum syscall_check check,
+			 const struct filter_args_ctx *ctx)
+{
+	/* A row that asks for a check that is not there is refused, never let through. */
+	if (check >= CHECK_COUNT || !checks[check])
+		return refuse(a, EPERM);
+	return checks[check](a, ctx);
+}
