@@ -42,8 +42,15 @@ struct value {
 	uint8_t toml_flags; /* private to the TOML reader */
 };
 
+/* The largest text that the readers take, in bytes. */
+#define VALUE_TEXT_MAX (1024 * 1024)
+/* The deepest nesting of arrays and tables that the readers take; the root counts as one. */
+#define VALUE_DEPTH_MAX 128
+
+/* As messages say it: "a string", "an array". */
 const char *value_kind_name(enum value_kind kind);
 void value_free(struct value *v);
+void value_free_cleanup(struct value **v);
 /* Borrowed child of a table, NULL if absent or V is no table. */
 struct value *value_get(const struct value *v, const char *key);
 
@@ -57,14 +64,28 @@ void value_array_add_take(struct value *array, struct value *child);
 
 /*
  * Read LEN bytes of TOML 1.0 or JSON (RFC 8259; duplicate keys refused). WHAT names the source in
- * messages ("profile web.toml"), which read "WHAT:LINE: reason". Nesting is limited to 128.
+ * messages ("profile web.toml"), which read "WHAT:LINE: reason" and hold nothing unprintable. The
+ * root is a table for TOML, a table or an array for JSON. Returns -EINVAL for what is malformed,
+ * -E2BIG past VALUE_TEXT_MAX or VALUE_DEPTH_MAX, -ENOMEM.
+ *
+ * TOML: a byte order mark at the start is skipped, a line end in a string is always one newline, a
+ * leap second is refused, an integer beyond 64 bits is an error.
  */
-int toml_parse(const char *text, size_t len, const char *what, struct value **ret_root, struct err *err);
-int json_parse(const char *text, size_t len, const char *what, struct value **ret_root, struct err *err);
+int toml_parse(const char *text, size_t len, const char *what, struct value **ret_root,
+	       struct err *err);
+int json_parse(const char *text, size_t len, const char *what, struct value **ret_root,
+	       struct err *err);
 
-/* Writes V (a table) as TOML or as indented JSON; the result is owned by the caller. Date-times
- * become strings in JSON. */
+/*
+ * Write V as text that the readers read back to the same tree; the result is owned by the caller.
+ * toml_write takes a table: plain values first, then a [section] for each table; arrays stay
+ * inline. json_write indents by two blanks. Both end with a newline. All text is safe for a
+ * terminal.
+ *
+ * What a form cannot hold: null is left out of TOML; date-times, inf and nan become strings in
+ * JSON; a byte that is no UTF-8 becomes the text \xNN in both.
+ */
 char *toml_write(const struct value *v);
 char *json_write(const struct value *v);
-/* One line without blanks. */
+/* One line without blanks and without a newline. */
 char *json_write_compact(const struct value *v);
