@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guardian: one process per supervised sandbox, outside the child's confinement, that starts the
+ * command, watches the host and the clock, and ends the whole tree. In the base it is pid 1 of the
+ * sandbox's PID namespace and shares the host's memory; elsewhere it is a subreaper in a Landlock
+ * layer that scopes its signals to the sandbox, in an address space of its own, so that the host's
+ * end, an OOM kill included, never takes it along.
+ *
+ * It makes raw system calls only and never returns before every process of the sandbox is gone.
+ */
+#include <errno.h>
+#include <linux/prctl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "confine/job.h"
+#include "confine/raw_util.h"
+
+struct guardian {
+	struct job *job;
+	int main_pid;
+	int sigfd;
+	bool main_ended;
+	bool ending;
+};
+
+static void report(struct guardian *g, int kind, int value)
+{
+	struct job_msg msg = {.kind = kind, .value = value};
+	raw_syscall6(SYS_sendto, g->job->ctl, (long)&msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT, 0,
+		     0);
+}
+
+static int setup_base(struct job *job)
+{
+	int r = job->map_ids ? job_map_ids(job) : 0;
+	if (r == 0)
+		r = base_mount(job);
+	if (r < 0)
+		return r;
+	if (job->hostname) {
+		long e = raw_syscall2(SYS_sethostname, job->hostname, raw_strlen(job->hostname));
+		if (e < 0)
+			return job_fail(job, STEP_HOSTNAME, (int)-e, 0);
+	}
+	job->state.base_active = 1;
+	return 0;
+}
+
+/* Signals of the guardian from now on reach its own domain only; proved on the host itself. */
+static int scope_signals(struct job *job)
+{
+	struct uapi_landlock_ruleset_attr attr = {.scoped = job->guardian_scope};
+	int fd = (int)raw_syscall3(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	if (fd < 0)
+		return job_fail(job, STEP_GUARDIAN_SCOPE, -fd, 0);
+	long r = raw_syscall5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (r == 0)
+		r = raw_syscall2(SYS_landlock_restrict_self, fd, 0);
+	raw_close(fd);
+	if (r < 0)
+		return job_fail(job, STEP_GUARDIAN_SCOPE, (int)-r, 1);
+	r = raw_syscall2(SYS_kill, job->host_pid, 0);
+	if (r != -EPERM && r != -ESRCH)
+		return job_fail(job, STEP_GUARDIAN_HOST_REACHABLE, EPERM, 0);
+	return 0;
+}
+
+static int setup_plain(struct job *job)
+{
+	raw_syscall2(SYS_setpgid, 0, 0);
+	long r = raw_syscall5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (r < 0)
+		return job_fail(job, STEP_SUBREAPER, (int)-r, 0);
+	int e = scope_signals(job);
+	return e < 0 ? e : job_open_rules(job, false);
+}
+
+/* A terminal for the command, from the base's own devpts where there is one. */
+static int make_pty(struct guardian *g)
+{
+	struct job *job = g->job;
+	int master = raw_openat(AT_FDCWD, "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	if (master < 0)
+		return job_fail(job, STEP_PTY, -master, 2);
+	int zero = 0;
+	long r = raw_syscall3(SYS_ioctl, master, TIOCSPTLCK, &zero);
+	if (r < 0)
+		return job_fail(job, STEP_PTY, (int)-r, 3);
+	int slave = (int)raw_syscall3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave < 0)
+		return job_fail(job, STEP_PTY, -slave, 4);
+	if (job->pty_rows || job->pty_cols) {
+		struct winsize ws = {.ws_row = job->pty_rows, .ws_col = job->pty_cols};
+		raw_syscall3(SYS_ioctl, master, TIOCSWINSZ, &ws);
+	}
+	for (int i = 0; i < 3; i++)
+		job->stdio[i] = slave;
+	struct job_msg msg = {.kind = REPORT_PTY};
+	struct iovec iov = {&msg, sizeof(msg)};
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	raw_zero(&control, sizeof(control));
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	*(int *)(void *)CMSG_DATA(&control.head) = master;
+	struct msghdr mh;
+	raw_zero(&mh, sizeof(mh));
+	mh.msg_iov = &iov;
+	mh.msg_iovlen = 1;
+	mh.msg_control = &control;
+	mh.msg_controllen = sizeof(control);
+	r = raw_syscall3(SYS_sendmsg, job->ctl, &mh, MSG_NOSIGNAL);
+	raw_close(master);
+	return r < 0 ? job_fail(job, STEP_PTY, (int)-r, 5) : 0;
+}
+
+/* Closes what the guardian does not need: it must hold no pipe of the command's. */
+static void close_rest(struct guardian *g)
+{
+	struct job *job = g->job;
+	int keep[] = {job->ctl, job->host_pidfd, g->sigfd, job->lock_fd, job->dir_fd, job->tmp_fd};
+	unsigned int from = 0;
+	for (;;) {
+		unsigned int next = ~0U;
+		for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
+			if (keep[i] >= 0 && (unsigned int)keep[i] >= from &&
+			    (unsigned int)keep[i] < next)
+				next = (unsigned int)keep[i];
+		}
+		if (next > from)
+			raw_syscall3(SYS_close_range, from, next == ~0U ? ~0U : next - 1, 0);
+		if (next == ~0U)
+			return;
+		from = next + 1;
+	}
+}
+
+static int start_child(struct guardian *g)
+{
+	struct job *job = g->job;
+	if (job->pty) {
+		int r = make_pty(g);
+		if (r < 0)
+			return r;
+	}
+	/* CLONE_VFORK: the return means that the exec has succeeded, or the child is gone. */
+	unsigned long flags = SIGCHLD | CLONE_VFORK;
+	if (!job->separate_vm)
+		flags |= CLONE_VM;
+	if (job->map_ids && !job->base)
+		flags |= CLONE_NEWUSER;
+	job->state.start_ns = raw_monotonic_ns();
+	long pid = raw_clone(flags, job->child_stack, NULL, child_main, job);
+	if (pid < 0)
+		return job_fail(job, STEP_CHILD_CLONE, (int)-pid, 0);
+	g->main_pid = (int)pid;
+	if (job->state.step != STEP_NONE)
+		return -job->state.step_errno;
+	report(g, REPORT_STARTED, 0);
+	return 0;
+}
+
+static void main_has_ended(struct guardian *g, const siginfo_t *info, const struct rusage *ru)
+{
+	struct job_state *st = &g->job->state;
+	g->main_ended = true;
+	st->wait_code = info->si_code;
+	st->wait_status = info->si_status;
+	st->end_ns = raw_monotonic_ns();
+	st->max_rss_kib = ru->ru_maxrss;
+	if (st->end == END_NONE)
+		st->end = END_MAIN;
+	report(g, REPORT_ENDED, 0);
+	g->ending = true;
+}
+
+/* Collects every child that has changed. Returns -ECHILD when there is none left at all. */
+static int reap(struct guardian *g)
+{
+	int options = WEXITED | WNOHANG;
+	if (!g->ending)
+		options |= WSTOPPED | WCONTINUED;
+	for (;;) {
+		siginfo_t info;
+		struct rusage ru;
+		raw_zero(&info, sizeof(info));
+		long r = raw_syscall5(SYS_waitid, P_ALL, 0, &info, options | __WALL, &ru);
+		if (r < 0)
+			return (int)r;
+		if (info.si_pid == 0)
+			return 0;
+		if (info.si_pid != g->main_pid)
+			continue;
+		if (info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED) {
+			if (g->job->report_stops)
+				report(g, REPORT_STOPPED, info.si_status);
+		} else if (info.si_code == CLD_CONTINUED) {
+			if (g->job->report_stops)
+				report(g, REPORT_CONTINUED, 0);
+		} else {
+			main_has_ended(g, &info, &ru);
+		}
+	}
+}
+
+static void end_with(struct guardian *g, enum job_end why)
+{
+	if (g->job->state.end == END_NONE)
+		g->job->state.end = (int)why;
+	g->ending = true;
+}
+
+static void on_control(struct guardian *g)
+{
+	for (;;) {
+		struct job_msg msg;
+		long r = raw_syscall6(SYS_recvfrom, g->job->ctl, (long)&msg, sizeof(msg),
+				      MSG_DONTWAIT, 0, 0);
+		if (r != (long)sizeof(msg))
+			return;
+		if (msg.kind == JOB_KILL)
+			end_with(g, END_KILLED);
+		else if (msg.kind == JOB_SIGNAL && g->main_pid > 0)
+			raw_syscall2(SYS_kill, g->job->share_pgrp ? g->main_pid : -g->main_pid,
+				     msg.value);
+	}
+}
+
+/* One wait for whatever comes first: a child, the host's end, a command, the time limit. */
+static void watch_once(struct guardian *g, int64_t deadline)
+{
+	struct job *job = g->job;
+	struct pollfd pfd[3] = {
+		{.fd = g->sigfd, .events = POLLIN},
+		{.fd = job->host_pidfd, .events = POLLIN},
+		{.fd = job->ctl, .events = POLLIN},
+	};
+	int64_t ts[2] = {0, 0};
+	int64_t left = -1;
+	if (deadline && !g->ending) {
+		left = deadline - raw_monotonic_ns();
+		left = left < 0 ? 0 : left;
+	} else if (g->ending) {
+		left = 20000000; /* look again: a signal may have met a process being born */
+	}
+	if (left >= 0) {
+		ts[0] = left / 1000000000;
+		ts[1] = left % 1000000000;
+	}
+	long r = raw_syscall5(SYS_ppoll, pfd, g->ending ? 1 : 3, left >= 0 ? ts : NULL, NULL, 0);
+	if (r == 0 && deadline && !g->ending)
+		end_with(g, END_TIMEOUT);
+	if (r <= 0)
+		return;
+	if (pfd[0].revents) {
+		char buf[sizeof(struct signalfd_siginfo) * 4];
+		raw_syscall3(SYS_read, g->sigfd, buf, sizeof(buf));
+	}
+	if (!g->ending && pfd[1].revents)
+		end_with(g, END_HOST);
+	if (!g->ending && pfd[2].revents)
+		on_control(g);
+}
+
+/*
+ * Kills until nothing is left. In the base this reaches the PID namespace, elsewhere the Landlock
+ * domain, which was proved not to hold the host. Reaping the command first keeps its own status.
+ */
+static void kill_tree(struct guardian *g)
+{
+	for (;;) {
+		if (reap(g) == -ECHILD)
+			return;
+		raw_syscall2(SYS_kill, -1, SIGKILL);
+		if (reap(g) == -ECHILD)
+			return;
+		watch_once(g, 0);
+	}
+}
+
+static void cleanup(struct job *job)
+{
+	if (job->tmp_fd >= 0 && job->tmp_name)
+		raw_remove_tree(job->tmp_fd, job->tmp_name);
+	if (job->dir_fd >= 0 && job->dir_name)
+		raw_remove_tree(job->dir_fd, job->dir_name);
+}
+
+static int setup(struct guardian *g)
+{
+	struct job *job = g->job;
+	struct raw_sigaction sa;
+	raw_zero(&sa, sizeof(sa));
+	raw_syscall4(SYS_rt_sigaction, SIGCHLD, &sa, NULL, sizeof(sa.mask));
+	int r = job->base ? setup_base(job) : setup_plain(job);
+	if (r < 0)
+		return r;
+	raw_sigset chld = 1ULL << (SIGCHLD - 1);
+	g->sigfd = (int)raw_syscall4(SYS_signalfd4, -1, &chld, sizeof(chld),
+				     SFD_CLOEXEC | SFD_NONBLOCK);
+	if (g->sigfd < 0)
+		return job_fail(job, STEP_SIGNALFD, -g->sigfd, 0);
+	return start_child(g);
+}
+
+int guardian_main(void *arg)
+{
+	struct job *job = arg;
+	struct guardian g = {.job = job, .sigfd = -1};
+	int r = setup(&g);
+	close_rest(&g);
+	if (g.main_pid > 0) {
+		int64_t deadline = job->timeout_ns ? job->state.start_ns + job->timeout_ns : 0;
+		if (r < 0)
+			g.ending = true;
+		while (!g.ending) {
+			watch_once(&g, deadline);
+			reap(&g);
+		}
+		kill_tree(&g);
+	}
+	cleanup(job);
+	return r < 0 ? 1 : 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The base's mounts: everything read-only, recursively; each write grant writable over it; private
+ * /proc, /dev/pts and /dev/shm. Made by the guardian in its own mount namespace, before the child
+ * exists. A write grant is resolved once: the descriptor that its rule holds is what is cloned and
+ * what is mounted over.
+ */
+#include <errno.h>
+#include <linux/mount.h>
+#include <sys/mount.h>
+
+#include "confine/job.h"
+#include "confine/raw_util.h"
+
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+
+#define PROC_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+static long set_tree(int dir, const char *path, unsigned int flags, uint64_t attr, uint64_t propagation)
+{
+	struct mount_attr ma = {.attr_set = attr, .propagation = propagation};
+	return raw_syscall5(SYS_mount_setattr, dir, path, flags | AT_RECURSIVE, &ma, sizeof(ma));
+}
+
+/* Clones the write grants while they are still writable. The clones' numbers go to CLONES. */
+static int clone_grants(struct job *job, int *clones)
+{
+	for (size_t i = 0; i < job->n_rules; i++) {
+		clones[i] = -1;
+		struct job_rule *rule = &job->rules[i];
+		if ((!rule->writable && !rule->into_shm) || rule->fd < 0)
+			continue;
+		long fd = raw_syscall3(SYS_open_tree, rule->fd, "",
+				       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH |
+					       AT_RECURSIVE);
+		if (fd < 0)
+			return job_fail(job, STEP_MOUNT_CLONE, (int)-fd, (int)i);
+		clones[i] = (int)fd;
+		if (!rule->writable) {
+			fd = set_tree(clones[i], "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, 0);
+			if (fd < 0)
+				return job_fail(job, STEP_MOUNT_CLONE, (int)-fd, (int)i);
+		}
+	}
+	return 0;
+}
+
+/* Makes the place in the private /dev/shm that a clone is mounted on: directories, then PATH. */
+static int make_place(const struct job_rule *rule)
+{
+	char path[4096];
+	size_t n = raw_strlen(rule->path);
+	if (n >= sizeof(path))
+		return -ENAMETOOLONG;
+	for (size_t i = 0; i <= n; i++) {
+		path[i] = '\0';
+		if (i > sizeof("/dev/shm") && rule->path[i] == '/')
+			raw_syscall3(SYS_mkdirat, AT_FDCWD, path, 0755);
+		path[i] = rule->path[i];
+	}
+	if (rule->is_dir)
+		return (int)raw_syscall3(SYS_mkdirat, AT_FDCWD, path, 0755);
+	int fd = raw_openat(AT_FDCWD, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		raw_close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static int attach_grants(struct job *job, const int *clones, bool shm)
+{
+	for (size_t i = 0; i < job->n_rules; i++) {
+		struct job_rule *rule = &job->rules[i];
+		if (clones[i] < 0 || (bool)rule->into_shm != shm)
+			continue;
+		long r;
+		if (shm) {
+			int e = make_place(rule);
+			if (e < 0 && e != -EEXIST)
+				return job_fail(job, STEP_MOUNT_WRITE, -e, (int)i);
+			r = raw_syscall5(SYS_move_mount, clones[i], "", AT_FDCWD, rule->path,
+					 MOVE_MOUNT_F_EMPTY_PATH);
+		} else {
+			r = raw_syscall5(SYS_move_mount, clones[i], "", rule->fd, "",
+					 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+		}
+		if (r < 0)
+			return job_fail(job, STEP_MOUNT_WRITE, (int)-r, (int)i);
+		raw_close(rule->fd);
+		rule->fd = clones[i];
+	}
+	return 0;
+}
+
+static int private_filesystems(struct job *job)
+{
+	/*
+	 * hidepid=4 shows only processes that the reader may trace: the guardian, which lies
+	 * outside the child's Landlock domain and may share the host's memory, stays unseen.
+	 */
+	long r = raw_syscall5(SYS_mount, "proc", "/proc", "proc", PROC_FLAGS, "hidepid=4");
+	if (r < 0)
+		return job_fail(job, STEP_MOUNT_PROC, (int)-r, 0);
+	r = raw_syscall5(SYS_mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+			 "newinstance,ptmxmode=0666,mode=0620");
+	if (r < 0 && r != -ENOENT)
+		return job_fail(job, STEP_MOUNT_DEVPTS, (int)-r, 0);
+	r = raw_syscall5(SYS_mount, "tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV,
+			 "mode=1777");
+	if (r < 0 && r != -ENOENT)
+		return job_fail(job, STEP_MOUNT_SHM, (int)-r, 0);
+	return 0;
+}
+
+int base_mount(struct job *job)
+{
+	long r = set_tree(AT_FDCWD, "/", 0, 0, MS_PRIVATE);
+	if (r < 0)
+		return job_fail(job, STEP_MOUNT_PRIVATE, (int)-r, 0);
+	int *clones = job->clones;
+	int e = job_open_rules(job, false);
+	if (e == 0)
+		e = clone_grants(job, clones);
+	if (e < 0)
+		return e;
+	r = set_tree(AT_FDCWD, "/", 0, MOUNT_ATTR_RDONLY, 0);
+	if (r < 0)
+		return job_fail(job, STEP_MOUNT_READONLY, (int)-r, 0);
+	e = attach_grants(job, clones, false);
+	if (e == 0)
+		e = private_filesystems(job);
+	if (e == 0)
+		e = attach_grants(job, clones, true);
+	return e;
+}
