@@ -70,8 +70,13 @@ struct policy {
 	unsigned int refs;
 	uint64_t set[4]; /* bit per enum option_id */
 
-	/* [filesystem]: absolute, lexically normalised paths */
+	/*
+	 * [filesystem]: absolute, lexically normalised paths. A missing fs_read path warns, a
+	 * missing fs_read_if_exists path is passed over, a missing fs_write path is an error; where
+	 * policy_path_is_glob says so of a missing one, the error says that grants are literal.
+	 */
 	struct strv fs_read;
+	struct strv fs_read_if_exists;
 	struct strv fs_write;
 
 	/* [program] */
@@ -98,8 +103,9 @@ struct policy {
 	bool no_randomize_memory;
 
 	/* [network] */
-	struct net_rules net_allow;
-	struct port_set bind_allow;
+	struct net_rules net_allow; /* NET_TARGET_ANY with ports, TCP among the protocols */
+	struct port_set bind_allow; /* TCP; sorted, without overlap; may hold port 0 */
+	bool unix_allow_all;	    /* --unix-allow '*': socket(AF_UNIX) is let through */
 
 	/* [syscalls] */
 	struct strv extra_deny;
@@ -116,6 +122,15 @@ struct policy {
 	struct strv warnings;
 };
 
+/* The variables that clean_env passes on, NULL-terminated. */
+extern const char *const policy_clean_env_keep[];
+
+/* Whether OPTION (enum option_id) was given, be it as empty. */
+bool policy_is_set(const struct policy *p, unsigned int option);
+/* Whether PATH looks like a pattern (holds * or ?): grants are literal (decisions 18). */
+bool policy_path_is_glob(const char *path);
+
+/* References may be taken and dropped in several threads. */
 struct policy *policy_ref(struct policy *p);
 void policy_unref(struct policy *p);
 void policy_unref_cleanup(struct policy **p);
