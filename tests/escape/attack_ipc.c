@@ -62,16 +62,6 @@ static int mq_name(char *const *arg)
 	return outcome(mq_open(arg[0], O_RDWR));
 }
 
-static int mq_create(char *const *arg)
-{
-	mqd_t q = mq_open(arg[0], O_RDWR | O_CREAT, 0600, NULL);
-
-	if (q == (mqd_t)-1)
-		return errno;
-	mq_unlink(arg[0]);
-	return ATTACK_WORKED;
-}
-
 static int posix_shm(char *const *arg)
 {
 	return outcome(shm_open(arg[0], O_RDWR, 0));
@@ -196,7 +186,6 @@ const struct attack attacks_ipc[] = {
 	{ "sem_key", 1, sem_key },
 	{ "msg_key", 1, msg_key },
 	{ "mq_name", 1, mq_name },
-	{ "mq_create", 1, mq_create },
 	{ "posix_shm", 1, posix_shm },
 	{ "unix_stream", 1, unix_stream },
 	{ "unix_seqpacket", 1, unix_seqpacket },

@@ -132,14 +132,14 @@ static int setns_file(char *const *arg)
 	return outcome(setns(fd, (int)number(arg[1])));
 }
 
-/* setns by pidfd. PID, TYPE */
+/* setns by the caller's own pidfd: the call is refused as such. TYPE */
 static int setns_pidfd(char *const *arg)
 {
-	int fd = (int)syscall(SYS_pidfd_open, (pid_t)number(arg[0]), 0);
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	if (fd < 0)
 		return errno;
-	return outcome(setns(fd, (int)number(arg[1])));
+	return outcome(setns(fd, (int)number(arg[0])));
 }
 
 static int clone_raw(unsigned long flags)
@@ -211,7 +211,7 @@ const struct attack attacks_mounts[] = {
 	{ "mount_setattr", 1, mount_setattr_path },
 	{ "unshare", 1, unshare_flags },
 	{ "setns", 2, setns_file },
-	{ "setns_pidfd", 2, setns_pidfd },
+	{ "setns_pidfd", 1, setns_pidfd },
 	{ "clone", 1, clone_flags },
 	{ "clone_parent", 0, clone_parent },
 	{ "clone3", 1, clone3_flags },

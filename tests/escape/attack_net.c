@@ -204,16 +204,6 @@ static int fastopen_option(char *const *arg)
 	return connect4(fd, arg[0]);
 }
 
-static int sendto_unconnected(char *const *arg)
-{
-	struct sockaddr_in sa = loopback4(arg[0]);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	if (fd < 0)
-		return errno;
-	return outcome(sendto(fd, "x", 1, MSG_NOSIGNAL, (struct sockaddr *)&sa, sizeof(sa)));
-}
-
 /* --- Listening ----------------------------------------------------------------------------- */
 
 static int bind_family(sa_family_t family, const char *port)
@@ -299,7 +289,6 @@ const struct attack attacks_net[] = {
 	{ "fastopen_sendmsg", 1, fastopen_sendmsg },
 	{ "fastopen_sendmmsg", 1, fastopen_sendmmsg },
 	{ "fastopen_option", 1, fastopen_option },
-	{ "sendto_unconnected", 1, sendto_unconnected },
 	{ "tcp_bind", 1, tcp_bind },
 	{ "tcp_bind_unspec", 1, tcp_bind_unspec },
 	{ "listen_unbound", 0, listen_unbound },

@@ -129,13 +129,13 @@ static int pidfd_signal(char *const *arg)
 	return outcome(syscall(SYS_pidfd_send_signal, fd, SIGUSR1, NULL, 0));
 }
 
-/* SIGIO by file owner: the kernel sends the signal on the caller's behalf. */
+/*
+ * SIGIO by file owner: the kernel sends the signal on the caller's behalf, and does not tell the
+ * caller if it does not. The harness asks the victim.
+ */
 static int fown_signal(char *const *arg)
 {
 	int p[2];
-	siginfo_t info;
-	sigset_t set;
-	struct timespec wait = { 0, 0 };
 
 	if (pipe(p) < 0)
 		return errno;
@@ -143,8 +143,6 @@ static int fown_signal(char *const *arg)
 		return errno;
 	if (fcntl(p[0], F_SETSIG, SIGUSR1) < 0 || fcntl(p[0], F_SETFL, O_ASYNC) < 0)
 		return errno;
-	sigemptyset(&set);
-	sigtimedwait(&set, &info, &wait);
 	return outcome(write(p[1], "x", 1));
 }
 
@@ -170,15 +168,17 @@ static int pidfd_getfd_self(char *const *arg)
 
 static int kcmp_pid(char *const *arg)
 {
-	return outcome(syscall(SYS_kcmp, getpid(), pid_of(arg[0]), KCMP_FILE, 0, 0));
+	return outcome(syscall(SYS_kcmp, getpid(), pid_of(arg[0]), KCMP_FILES, 0, 0));
 }
 
-static int madvise_pid(char *const *arg)
+/* On itself: the call is refused as such. */
+static int madvise_self(char *const *arg)
 {
-	struct iovec v = { (void *)(uintptr_t)number(arg[1]), 4096 };
-	int fd = (int)syscall(SYS_pidfd_open, pid_of(arg[0]), 0);
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec v = { page, 4096 };
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
-	if (fd < 0)
+	if (fd < 0 || page == MAP_FAILED)
 		return errno;
 	return outcome(syscall(SYS_process_madvise, fd, &v, 1, MADV_COLD, 0));
 }
@@ -228,10 +228,10 @@ static int priority_set(char *const *arg)
 	return outcome(setpriority(PRIO_PROCESS, (id_t)pid_of(arg[0]), 0));
 }
 
-/* Every process of the user, the victim among them. */
+/* Every process of the user, the victim among them: the harness looks at its priority after. */
 static int priority_user(char *const *arg)
 {
-	return outcome(setpriority(PRIO_USER, getuid(), 0));
+	return outcome(setpriority(PRIO_USER, getuid(), 1));
 }
 
 static int ioprio_set_pid(char *const *arg)
@@ -302,7 +302,7 @@ const struct attack attacks_process[] = {
 	{ "pidfd_getfd", 2, pidfd_getfd_of },
 	{ "pidfd_getfd_self", 0, pidfd_getfd_self },
 	{ "kcmp", 1, kcmp_pid },
-	{ "process_madvise", 2, madvise_pid },
+	{ "process_madvise", 0, madvise_self },
 	{ "prlimit_set", 1, prlimit_set },
 	{ "prlimit_get", 1, prlimit_get },
 	{ "sched_setaffinity", 1, affinity_set },
