@@ -21,13 +21,13 @@ enum { REACH = 252 };
 
 void bpf_asm_init(struct bpf_asm *a)
 {
-	*a = (struct bpf_asm){ .insns = xcalloc(BPF_ASM_MAX, sizeof(*a->insns)) };
+	*a = (struct bpf_asm){.insns = xcalloc(BPF_ASM_MAX, sizeof(*a->insns))};
 }
 
 void bpf_asm_done(struct bpf_asm *a)
 {
 	free(a->insns);
-	*a = (struct bpf_asm){ 0 };
+	*a = (struct bpf_asm){0};
 }
 
 void bpf_asm_done_cleanup(struct bpf_asm *a)

@@ -116,12 +116,11 @@ static void tree_init_runs(struct tree *t, const struct filter_spec *spec,
 	t->n_runs = 0;
 	for (uint32_t nr = 0; nr < ARRAY_SIZE(leaves); nr++) {
 		if (t->n_runs == 0 || t->runs[t->n_runs - 1].leaf != leaves[nr])
-			t->runs[t->n_runs++] = (struct run){ .first = nr, .leaf = leaves[nr] };
+			t->runs[t->n_runs++] = (struct run){.first = nr, .leaf = leaves[nr]};
 	}
 	/* All that lies above, up to 2^32 - 1. */
 	if (t->runs[t->n_runs - 1].leaf != ENOSYS)
-		t->runs[t->n_runs++] =
-			(struct run){ .first = SYSCALL_NR_MAX + 1, .leaf = ENOSYS };
+		t->runs[t->n_runs++] = (struct run){.first = SYSCALL_NR_MAX + 1, .leaf = ENOSYS};
 }
 
 /*
@@ -147,10 +146,10 @@ static size_t tree_join(struct tree *t)
 	size_t n = t->n_runs;
 
 	for (size_t i = 0; i < n; i++) {
-		t->nodes[i] = (struct node){ .first = t->runs[i].first,
-					     .weight = run_weight(t, i),
-					     .left = -1,
-					     .right = -1 };
+		t->nodes[i] = (struct node){.first = t->runs[i].first,
+					    .weight = run_weight(t, i),
+					    .left = -1,
+					    .right = -1};
 		line[i] = (int16_t)i;
 	}
 	t->n_nodes = n;
@@ -164,10 +163,10 @@ static size_t tree_join(struct tree *t)
 				best_weight = w;
 			}
 		}
-		t->nodes[t->n_nodes] = (struct node){ .first = t->nodes[line[best]].first,
-						      .weight = best_weight,
-						      .left = line[best],
-						      .right = line[best + 1] };
+		t->nodes[t->n_nodes] = (struct node){.first = t->nodes[line[best]].first,
+						     .weight = best_weight,
+						     .left = line[best],
+						     .right = line[best + 1]};
 		line[best] = (int16_t)t->n_nodes++;
 		n--;
 		for (size_t i = best + 1; i < n; i++)
@@ -223,7 +222,7 @@ static bpf_pos tree_emit(struct bpf_asm *a, struct tree *t, size_t root,
 static void emit_checks(struct bpf_asm *a, const struct tree *t, const struct filter_args_ctx *ctx,
 			bpf_pos ret_checks[CHECK_COUNT])
 {
-	bool made[CHECK_COUNT] = { false };
+	bool made[CHECK_COUNT] = {false};
 
 	for (size_t i = 0; i < t->n_runs; i++) {
 		if (t->runs[i].leaf < LEAF_CHECK)
@@ -258,8 +257,8 @@ int filter_build(const struct filter_spec *spec, struct filter_program *ret_prog
 	auto_free struct tree *t = xnew(struct tree);
 	AUTO(bpf_asm_done) struct bpf_asm a;
 	bpf_asm_init(&a);
-	bpf_pos checks[CHECK_COUNT] = { 0 };
-	struct filter_args_ctx ctx = { .spec = spec, .ptrace_allowed = ptrace_waived(&sets) };
+	bpf_pos checks[CHECK_COUNT] = {0};
+	struct filter_args_ctx ctx = {.spec = spec, .ptrace_allowed = ptrace_waived(&sets)};
 
 	tree_init_runs(t, spec, &sets);
 	emit_checks(&a, t, &ctx, checks);
@@ -269,7 +268,7 @@ int filter_build(const struct filter_spec *spec, struct filter_program *ret_prog
 		       bpf_ret(&a, SECCOMP_RET_ERRNO | ENOSYS));
 	start = bpf_load(&a, (uint32_t)offsetof(struct seccomp_data, arch), start);
 
-	struct filter_program prog = { 0 };
+	struct filter_program prog = {0};
 	r = bpf_asm_finish(&a, start, &prog.insns, &prog.n, err);
 	if (r < 0)
 		return r;
@@ -282,7 +281,7 @@ void filter_program_done(struct filter_program *prog)
 	if (!prog)
 		return;
 	free(prog->insns);
-	*prog = (struct filter_program){ 0 };
+	*prog = (struct filter_program){0};
 }
 
 void filter_program_done_cleanup(struct filter_program *prog)

@@ -81,11 +81,11 @@ static bpf_pos check_ioctl_metadata(struct bpf_asm *a)
 		UAPI_FS_IOC_GETFSLABEL,
 	};
 
-	bpf_pos ext = bpf_if_any(a, ext_readers, ARRAY_SIZE(ext_readers), allow(a),
-				 refuse(a, EPERM));
+	bpf_pos ext =
+		bpf_if_any(a, ext_readers, ARRAY_SIZE(ext_readers), allow(a), refuse(a, EPERM));
 	ext = load_arg(a, 1, ext);
-	bpf_pos btrfs = bpf_if_any(a, btrfs_readers, ARRAY_SIZE(btrfs_readers), allow(a),
-				   refuse(a, EPERM));
+	bpf_pos btrfs =
+		bpf_if_any(a, btrfs_readers, ARRAY_SIZE(btrfs_readers), allow(a), refuse(a, EPERM));
 	btrfs = load_arg(a, 1, btrfs);
 
 	bpf_pos type = bpf_if(a, BPF_JEQ, UAPI_IOC_TYPE_BTRFS << 8, btrfs, allow(a));
@@ -100,7 +100,7 @@ static bpf_pos check_ioctl_metadata(struct bpf_asm *a)
  */
 static bpf_pos check_ioctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t terminal[] = { UAPI_TIOCSTI, UAPI_TIOCLINUX, UAPI_TIOCSETD };
+	static const uint32_t terminal[] = {UAPI_TIOCSTI, UAPI_TIOCLINUX, UAPI_TIOCSETD};
 	bpf_pos rest = ctx->spec->allow_metadata ? allow(a) : check_ioctl_metadata(a);
 
 	bpf_pos range = bpf_if(a, BPF_JEQ, UAPI_SIOCOUTQNSD, allow(a), refuse(a, EPERM));
@@ -141,7 +141,7 @@ static bpf_pos check_pid0(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 /* Asking (0xffffffff) and PER_LINUX; other values change address space layout and the ABI. */
 static bpf_pos check_personality(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t plain[] = { 0xffffffff, 0 };
+	static const uint32_t plain[] = {0xffffffff, 0};
 
 	(void)ctx;
 	return load_arg(a, 0, bpf_if_any(a, plain, ARRAY_SIZE(plain), allow(a), refuse(a, EPERM)));
@@ -162,8 +162,8 @@ static bpf_pos check_personality(struct bpf_asm *a, const struct filter_args_ctx
  */
 static bpf_pos check_prctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t named[] = { PR_SET_VMA, PR_GET_AUXV };
-	static const uint32_t refused[] = { PR_SET_MM, PR_SET_SECUREBITS };
+	static const uint32_t named[] = {PR_SET_VMA, PR_GET_AUXV};
+	static const uint32_t refused[] = {PR_SET_MM, PR_SET_SECUREBITS};
 
 	bpf_pos other = bpf_if_any(a, named, ARRAY_SIZE(named), allow(a), refuse(a, EINVAL));
 	other = bpf_if(a, BPF_JEQ, PR_SET_PTRACER,
@@ -178,8 +178,8 @@ static bpf_pos check_seccomp(struct bpf_asm *a, const struct filter_args_ctx *ct
 	if (ctx->spec->allow_listener)
 		return allow(a);
 
-	bpf_pos flags = bpf_if(a, BPF_JSET, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(a, EPERM),
-			       allow(a));
+	bpf_pos flags =
+		bpf_if(a, BPF_JSET, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(a, EPERM), allow(a));
 	flags = load_arg(a, 1, flags);
 	return load_arg(a, 0, bpf_if(a, BPF_JEQ, SECCOMP_SET_MODE_FILTER, flags, allow(a)));
 }
@@ -210,7 +210,7 @@ static bpf_pos check_send_arg3(struct bpf_asm *a, const struct filter_args_ctx *
  */
 static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t refused[] = { UAPI_TCP_FASTOPEN_CONNECT, UAPI_TCP_ULP };
+	static const uint32_t refused[] = {UAPI_TCP_FASTOPEN_CONNECT, UAPI_TCP_ULP};
 	bpf_pos name = bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, EOPNOTSUPP), allow(a));
 
 	(void)ctx;
@@ -231,12 +231,12 @@ static bpf_pos check_listen(struct bpf_asm *a, const struct filter_args_ctx *ctx
  */
 static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t tcp[] = { 0, UAPI_IPPROTO_TCP };
-	static const uint32_t inet[] = { UAPI_AF_INET, UAPI_AF_INET6 };
-	static const uint32_t no_right[] = { UAPI_SOCK_DGRAM, UAPI_SOCK_RAW, UAPI_SOCK_PACKET };
+	static const uint32_t tcp[] = {0, UAPI_IPPROTO_TCP};
+	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
+	static const uint32_t no_right[] = {UAPI_SOCK_DGRAM, UAPI_SOCK_RAW, UAPI_SOCK_PACKET};
 
-	bpf_pos protocol = bpf_if_any(a, tcp, ARRAY_SIZE(tcp), allow(a),
-				      refuse(a, EPROTONOSUPPORT));
+	bpf_pos protocol =
+		bpf_if_any(a, tcp, ARRAY_SIZE(tcp), allow(a), refuse(a, EPROTONOSUPPORT));
 	protocol = load_arg(a, 2, protocol);
 
 	bpf_pos type = bpf_if_any(a, no_right, ARRAY_SIZE(no_right), refuse(a, EPERM),
@@ -256,8 +256,8 @@ static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx
  */
 static bpf_pos check_socketpair(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t connected[] = { UAPI_SOCK_STREAM, UAPI_SOCK_SEQPACKET };
-	static const uint32_t inet[] = { UAPI_AF_INET, UAPI_AF_INET6 };
+	static const uint32_t connected[] = {UAPI_SOCK_STREAM, UAPI_SOCK_SEQPACKET};
+	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
 	bpf_pos other = ctx->spec->allow_unix_sockets ? allow(a) : refuse(a, EACCES);
 
 	bpf_pos type = bpf_if_any(a, connected, ARRAY_SIZE(connected), allow(a), other);

@@ -13,7 +13,7 @@
 #include "policy/filter_internal.h"
 
 /* Without these no program can start or end, so denying them could only break every run. */
-static const char *const vital[] = { "execve", "exit", "exit_group", "rt_sigreturn" };
+static const char *const vital[] = {"execve", "exit", "exit_group", "rt_sigreturn"};
 
 /* A user's word as it may stand in a message: short, and without control characters. */
 struct shown {
@@ -22,7 +22,7 @@ struct shown {
 
 static struct shown show(const char *word)
 {
-	struct shown s = { .text = "" };
+	struct shown s = {.text = ""};
 	size_t n = 0;
 
 	for (; word[n] && n < sizeof(s.text) - 4; n++)
@@ -69,7 +69,7 @@ static int check_allowed_row(const char *word, const struct syscall_row *row, bo
 
 static int add_allow(struct syscall_set *set, const char *word, bool ipc_namespace, struct err *err)
 {
-	struct syscall_set own = { 0 };
+	struct syscall_set own = {0};
 
 	if (!syscall_set_add(&own, word))
 		return unknown("--extra-allow-syscall", word, err);
@@ -95,7 +95,7 @@ static int check_denied_row(const char *word, const struct syscall_row *row,
 				       row->name);
 	}
 	for (size_t i = 0; extra_allow && i < extra_allow->n; i++) {
-		struct syscall_set other = { 0 };
+		struct syscall_set other = {0};
 		if (!syscall_set_add(&other, extra_allow->v[i]) ||
 		    !syscall_set_has(&other, (size_t)(row - syscall_table)))
 			continue;
@@ -110,7 +110,7 @@ static int check_denied_row(const char *word, const struct syscall_row *row,
 static int add_deny(struct syscall_set *set, const char *word, const struct strv *extra_allow,
 		    struct err *err)
 {
-	struct syscall_set own = { 0 };
+	struct syscall_set own = {0};
 
 	if (!syscall_set_add(&own, word))
 		return unknown("--extra-deny-syscall", word, err);
@@ -128,7 +128,7 @@ static int add_deny(struct syscall_set *set, const char *word, const struct strv
 int filter_make_sets(const struct strv *extra_allow, const struct strv *extra_deny,
 		     bool ipc_namespace, struct filter_sets *ret_sets, struct err *err)
 {
-	struct filter_sets sets = { 0 };
+	struct filter_sets sets = {0};
 
 	for (size_t i = 0; extra_allow && i < extra_allow->n; i++) {
 		int r = add_allow(&sets.allow, extra_allow->v[i], ipc_namespace, err);

@@ -14,12 +14,12 @@
 
 enum syscall_class {
 	SYSCALL_ALLOW,
-	SYSCALL_EPERM,    /* dangerous, or no business of a sandbox */
-	SYSCALL_ENOSYS,   /* callers fall back to what can be judged */
-	SYSCALL_ARGS,     /* judged by register arguments: column check */
+	SYSCALL_EPERM,	  /* dangerous, or no business of a sandbox */
+	SYSCALL_ENOSYS,	  /* callers fall back to what can be judged */
+	SYSCALL_ARGS,	  /* judged by register arguments: column check */
 	SYSCALL_METADATA, /* allowed where mounts judge it, else EPERM (issue 3, point 5) */
-	SYSCALL_TUNE,     /* acts on a process by pid: allowed in a PID namespace, else by check */
-	SYSCALL_SYSV,     /* EPERM unless waived, which needs an IPC namespace */
+	SYSCALL_TUNE,	  /* acts on a process by pid: allowed in a PID namespace, else by check */
+	SYSCALL_SYSV,	  /* EPERM unless waived, which needs an IPC namespace */
 	SYSCALL_POSIX_MQ, /* allowed in an IPC namespace, else EPERM */
 	SYSCALL_CLASS_COUNT,
 };
@@ -64,7 +64,7 @@ enum syscall_family {
 	FAMILY_MOUNT,
 	FAMILY_OPEN,
 	FAMILY_PATH_ADMIN, /* privileged calls that take a path */
-	FAMILY_PROCESS,    /* other calls that name a process */
+	FAMILY_PROCESS,	   /* other calls that name a process */
 	FAMILY_RANDOM,
 	FAMILY_RECV,
 	FAMILY_REMOVE,
@@ -100,7 +100,7 @@ enum syscall_arg {
 	ARG_MMSGHDR, /* pointer to an array of struct mmsghdr */
 	ARG_MODE,
 	ARG_MSGHDR,
-	ARG_NAME, /* text or number that is no path: xattr, socket option, host name */
+	ARG_NAME,   /* text or number that is no path: xattr, socket option, host name */
 	ARG_OFLAGS, /* O_* flags */
 	ARG_PATH,
 	ARG_PID,
@@ -137,11 +137,11 @@ enum syscall_group {
 struct syscall_row {
 	const char *name;
 	int16_t nr[FILTER_ARCH_COUNT]; /* -1 where the architecture has no such call */
-	uint8_t class; /* enum syscall_class */
-	uint8_t check; /* enum syscall_check */
-	uint8_t family; /* enum syscall_family */
-	uint8_t args[6]; /* enum syscall_arg */
-	uint16_t groups; /* enum syscall_group bits */
+	uint8_t class;		       /* enum syscall_class */
+	uint8_t check;		       /* enum syscall_check */
+	uint8_t family;		       /* enum syscall_family */
+	uint8_t args[6];	       /* enum syscall_arg */
+	uint16_t groups;	       /* enum syscall_group bits */
 	/* Why --extra-allow-syscall refuses this call; NULL where a waiver is possible. */
 	const char *no_waiver;
 };

@@ -25,34 +25,35 @@
 
 /* ---- ioctl numbers (linux/fs.h cannot be included beside sys/mount.h) ---- */
 
-#define UAPI_FAT_IOCTL_SET_ATTRIBUTES        0x40047211u
-#define UAPI_FICLONE                         0x40049409u
-#define UAPI_FICLONERANGE                    0x4020940du
-#define UAPI_FIDEDUPERANGE                   0xc0189436u
-#define UAPI_FS_IOC_FIEMAP                   0xc020660bu
-#define UAPI_FS_IOC_FSGETXATTR               0x801c581fu
-#define UAPI_FS_IOC_FSSETXATTR               0x401c5820u
-#define UAPI_FS_IOC_GETFLAGS                 0x80086601u
-#define UAPI_FS_IOC_GETFSLABEL               0x81009431u
-#define UAPI_FS_IOC_GETVERSION               0x80087601u
+#define UAPI_FAT_IOCTL_SET_ATTRIBUTES	      0x40047211u
+#define UAPI_FICLONE			      0x40049409u
+#define UAPI_FICLONERANGE		      0x4020940du
+#define UAPI_FIDEDUPERANGE		      0xc0189436u
+#define UAPI_FS_IOC_FIEMAP		      0xc020660bu
+#define UAPI_FS_IOC_FSGETXATTR		      0x801c581fu
+#define UAPI_FS_IOC_FSSETXATTR		      0x401c5820u
+#define UAPI_FS_IOC_GETFLAGS		      0x80086601u
+#define UAPI_FS_IOC_GETFSLABEL		      0x81009431u
+#define UAPI_FS_IOC_GETVERSION		      0x80087601u
 #define UAPI_FS_IOC_GET_ENCRYPTION_KEY_STATUS 0xc080661au
-#define UAPI_FS_IOC_GET_ENCRYPTION_NONCE     0x8010661bu
-#define UAPI_FS_IOC_GET_ENCRYPTION_POLICY    0x400c6615u
-#define UAPI_FS_IOC_GET_ENCRYPTION_POLICY_EX 0xc0096616u
-#define UAPI_FS_IOC_MEASURE_VERITY           0xc0046686u
-#define UAPI_FS_IOC_READ_VERITY_METADATA     0xc0286687u
-#define UAPI_FS_IOC_SETFLAGS                 0x40086602u
-#define UAPI_FS_IOC_SETVERSION               0x40087602u
-#define UAPI_FS_IOC_ENABLE_VERITY            0x40806685u
-#define UAPI_IOC_TYPE_BTRFS                  0x94u /* FICLONE and friends live here as well */
-#define UAPI_IOC_TYPE_EXT                    0x66u /* 'f': FS_IOC_*, ext4, fscrypt, fsverity */
-/* Socket ioctls 0x8908..0x89ff speak of interfaces, routes and drivers; below are the plain ones. */
-#define UAPI_SIOC_INTERFACE_FIRST            0x8908u
-#define UAPI_SIOC_INTERFACE_LAST             0x89ffu
-#define UAPI_SIOCOUTQNSD                     0x894bu
-#define UAPI_TIOCLINUX                       0x541cu
-#define UAPI_TIOCSETD                        0x5423u
-#define UAPI_TIOCSTI                         0x5412u
+#define UAPI_FS_IOC_GET_ENCRYPTION_NONCE      0x8010661bu
+#define UAPI_FS_IOC_GET_ENCRYPTION_POLICY     0x400c6615u
+#define UAPI_FS_IOC_GET_ENCRYPTION_POLICY_EX  0xc0096616u
+#define UAPI_FS_IOC_MEASURE_VERITY	      0xc0046686u
+#define UAPI_FS_IOC_READ_VERITY_METADATA      0xc0286687u
+#define UAPI_FS_IOC_SETFLAGS		      0x40086602u
+#define UAPI_FS_IOC_SETVERSION		      0x40087602u
+#define UAPI_FS_IOC_ENABLE_VERITY	      0x40806685u
+#define UAPI_IOC_TYPE_BTRFS		      0x94u /* FICLONE and friends live here as well */
+#define UAPI_IOC_TYPE_EXT		      0x66u /* 'f': FS_IOC_*, ext4, fscrypt, fsverity */
+/* Socket ioctls 0x8908..0x89ff speak of interfaces, routes and drivers; below are the plain ones.
+ */
+#define UAPI_SIOC_INTERFACE_FIRST 0x8908u
+#define UAPI_SIOC_INTERFACE_LAST  0x89ffu
+#define UAPI_SIOCOUTQNSD	  0x894bu
+#define UAPI_TIOCLINUX		  0x541cu
+#define UAPI_TIOCSETD		  0x5423u
+#define UAPI_TIOCSTI		  0x5412u
 
 /* ---- Landlock ---- */
 
@@ -75,12 +76,12 @@
 #define LANDLOCK_CREATE_RULESET_ERRATA (1U << 1) /* ABI 7 */
 #endif
 #ifndef LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF
-#define LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF (1U << 0) /* ABI 7 */
-#define LANDLOCK_RESTRICT_SELF_LOG_NEW_EXEC_ON   (1U << 1)
+#define LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF  (1U << 0) /* ABI 7 */
+#define LANDLOCK_RESTRICT_SELF_LOG_NEW_EXEC_ON	  (1U << 1)
 #define LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF (1U << 2)
 #endif
-#define UAPI_LANDLOCK_MAX_LAYERS 16 /* landlock(7): layers that one task can stack */
-#define UAPI_LANDLOCK_RULE_NET_PORT 2 /* ABI 4; an enumerator in newer headers */
+#define UAPI_LANDLOCK_MAX_LAYERS    16 /* landlock(7): layers that one task can stack */
+#define UAPI_LANDLOCK_RULE_NET_PORT 2  /* ABI 4; an enumerator in newer headers */
 #ifndef LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 #define LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ULL << 0) /* ABI 6 */
 #endif
@@ -106,7 +107,7 @@ struct uapi_landlock_net_port_attr {
 #define PIDFD_NONBLOCK 04000
 #endif
 #ifndef PIDFD_SIGNAL_THREAD
-#define PIDFD_SIGNAL_THREAD        (1U << 0) /* 6.9 */
+#define PIDFD_SIGNAL_THREAD	   (1U << 0) /* 6.9 */
 #define PIDFD_SIGNAL_THREAD_GROUP  (1U << 1)
 #define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
 #endif
@@ -150,20 +151,20 @@ struct uapi_landlock_net_port_attr {
 
 /* ---- sockets: what the filter tells apart ---- */
 
-#define UAPI_AF_INET      2
-#define UAPI_AF_INET6     10
-#define UAPI_AF_UNIX      1
-#define UAPI_IPPROTO_TCP  6
-#define UAPI_MSG_FASTOPEN 0x20000000u
-#define UAPI_SOCK_DCCP      6
-#define UAPI_SOCK_DGRAM     2
-#define UAPI_SOCK_PACKET    10
-#define UAPI_SOCK_RAW       3
-#define UAPI_SOCK_SEQPACKET 5
-#define UAPI_SOCK_STREAM    1
-#define UAPI_SOCK_TYPE_MASK 0xfu
+#define UAPI_AF_INET		  2
+#define UAPI_AF_INET6		  10
+#define UAPI_AF_UNIX		  1
+#define UAPI_IPPROTO_TCP	  6
+#define UAPI_MSG_FASTOPEN	  0x20000000u
+#define UAPI_SOCK_DCCP		  6
+#define UAPI_SOCK_DGRAM		  2
+#define UAPI_SOCK_PACKET	  10
+#define UAPI_SOCK_RAW		  3
+#define UAPI_SOCK_SEQPACKET	  5
+#define UAPI_SOCK_STREAM	  1
+#define UAPI_SOCK_TYPE_MASK	  0xfu
 #define UAPI_TCP_FASTOPEN_CONNECT 30
-#define UAPI_TCP_ULP              31
+#define UAPI_TCP_ULP		  31
 
 /* ---- system call numbers newer than the headers (one list for all 64-bit architectures) ---- */
 
