@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "policy/options.h"
 #include "policy/syscall.h"
 
 struct alias {
@@ -61,8 +62,6 @@ static const struct group groups[] = {
 };
 
 /* clang-format on */
-
-enum { NAME_MAX_LEN = 48 };
 
 bool syscall_set_has(const struct syscall_set *set, size_t row)
 {
@@ -127,57 +126,28 @@ const char *syscall_group_name(size_t i, uint16_t *ret_bit)
 	return groups[i].name;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
+/* The best name so far; a name must be strictly nearer to take its place. */
+static void consider(const char *word, const char *name, const char **best, size_t *limit)
 {
-	size_t m = a < b ? a : b;
+	size_t distance = option_distance(word, name, *limit);
 
-	return m < c ? m : c;
-}
-
-/* Number of single-letter edits from A to B; both are at most NAME_MAX_LEN long. */
-static size_t edit_distance(const char *a, const char *b)
-{
-	size_t row[NAME_MAX_LEN + 1];
-	size_t b_len = strlen(b);
-
-	for (size_t j = 0; j <= b_len; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-		row[0] = i + 1;
-		for (size_t j = 0; j < b_len; j++) {
-			size_t above = row[j + 1];
-			row[j + 1] = min3(above + 1, row[j] + 1, diagonal + (a[i] != b[j]));
-			diagonal = above;
-		}
-	}
-	return row[b_len];
-}
-
-static void consider(const char *word, const char *name, const char **best, size_t *best_distance)
-{
-	size_t distance = edit_distance(word, name);
-
-	if (distance < *best_distance) {
+	if (distance <= *limit) {
 		*best = name;
-		*best_distance = distance;
+		*limit = distance - 1;
 	}
 }
 
 const char *syscall_nearest(const char *word)
 {
-	size_t len = strlen(word);
 	const char *best = NULL;
+	/* A third of the letters may differ, and at least one. */
+	size_t limit = strlen(word) / 3 + 1;
 
-	if (len == 0 || len > NAME_MAX_LEN)
-		return NULL;
-	/* A third of the letters may differ, and at least two. */
-	size_t best_distance = (len / 3 > 2 ? len / 3 : 2) + 1;
-	for (size_t i = 0; i < syscall_table_n; i++)
-		consider(word, syscall_table[i].name, &best, &best_distance);
-	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-		consider(word, groups[i].name, &best, &best_distance);
-	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++)
-		consider(word, aliases[i].name, &best, &best_distance);
+	for (size_t i = 0; i < syscall_table_n && limit > 0; i++)
+		consider(word, syscall_table[i].name, &best, &limit);
+	for (size_t i = 0; i < ARRAY_SIZE(groups) && limit > 0; i++)
+		consider(word, groups[i].name, &best, &limit);
+	for (size_t i = 0; i < ARRAY_SIZE(aliases) && limit > 0; i++)
+		consider(word, aliases[i].name, &best, &limit);
 	return best;
 }

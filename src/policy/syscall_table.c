@@ -2,7 +2,7 @@
 /*
  * The rows of the syscall table (see syscall.h), in the order of x86_64's numbers; calls that came
  * after the architectures agreed on one list (424 and up) have one number everywhere. Newest known:
- * Linux 6.18, and listns of 6.19. Every call that the kernel has must have a row:
+ * Linux 7.0. Every call that the kernel has must have a row:
  * tools/syscall-list.py compares, and tests/unit/test-syscall-table.c fails where one is missing.
  *
  * Why some calls are where they are, beyond the reasons in column no_waiver:
@@ -659,6 +659,7 @@ const struct syscall_row syscall_table[] = {
 	  .groups = GROUP_METADATA, .no_waiver = WHY_METADATA },
 	{ "listns", NR(470, 470, 470), SYSCALL_ENOSYS, .groups = GROUP_NAMESPACE,
 	  .no_waiver = WHY_NAMESPACE_LIST },
+	{ "rseq_slice_yield", NR(471, 471, 471), SYSCALL_ALLOW },
 };
 /* clang-format on */
 

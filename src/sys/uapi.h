@@ -117,7 +117,7 @@ struct uapi_landlock_net_port_attr {
 
 /* ---- prctl ---- */
 
-#define UAPI_PR_OPTION_LAST 78 /* the newest plain option number that the filter knows */
+#define UAPI_PR_OPTION_LAST 79 /* the newest plain option number: PR_RSEQ_SLICE_EXTENSION */
 #ifndef PR_FUTEX_HASH
 #define PR_FUTEX_HASH 78 /* 6.16 */
 #endif
