@@ -281,9 +281,9 @@ def step_tidy(ctx):
 def step_cppcheck(ctx):
     """cppcheck over src/"""
     ctx.counted("cppcheck", [
-        "cppcheck", "--project=build/compile_commands.json", f"--file-filter={ROOT}/src/*",
+        "cppcheck", "--project=build/compile_commands.json", "--file-filter=*src/*",
         "--enable=warning,performance,portability", "--suppress=memleak",
-        "--suppress=resourceLeak", "--suppress=missingInclude", "--inline-suppr", "--quiet",
+        "--suppress=resourceLeak", "--suppress=missingInclude", "-D__x86_64__=1", "--inline-suppr", "--quiet",
         f"-j{JOBS}", "--error-exitcode=1"])
 
 
