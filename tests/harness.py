@@ -263,7 +263,7 @@ class Installed:
         self.sandlock = self.copy("sandlock")
         self.attack = self.copy("attack")
         self.tools = {}
-        for name in ("errno-probe", "landlock-none", "sandlock-guardian"):
+        for name in ("errno-probe", "inside", "fake-kernel", "sandlock-guardian"):
             found = self.copy(name)
             if found:
                 self.tools[name] = found

@@ -220,22 +220,27 @@ static int removexattrat_path(char *const *arg)
 	return outcome(syscall(NR_REMOVEXATTRAT, AT_FDCWD, arg[0], 0, "user.victim"));
 }
 
+/* Adds one flag to those that the file has. */
+static int set_flags(const char *path, unsigned long request)
+{
+	int flags = 0;
+	int fd = open_ro(path);
+
+	if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
+		return ATTACK_NA;
+	flags |= FS_NODUMP_FL;
+	return outcome(syscall(SYS_ioctl, fd, request, &flags));
+}
+
 static int ioctl_setflags(char *const *arg)
 {
-	int flags = FS_NODUMP_FL;
-	int fd = open_ro(arg[0]);
-
-	return fd < 0 ? ATTACK_NA : outcome(ioctl(fd, FS_IOC_SETFLAGS, &flags));
+	return set_flags(arg[0], FS_IOC_SETFLAGS);
 }
 
 /* The kernel reads 32 bits of the request; a filter that compares 64 would let this through. */
 static int ioctl_setflags_high(char *const *arg)
 {
-	int flags = FS_NODUMP_FL;
-	int fd = open_ro(arg[0]);
-	unsigned long request = FS_IOC_SETFLAGS | (1UL << 40);
-
-	return fd < 0 ? ATTACK_NA : outcome(syscall(SYS_ioctl, fd, request, &flags));
+	return set_flags(arg[0], FS_IOC_SETFLAGS | (1UL << 40));
 }
 
 static int ioctl_fssetxattr(char *const *arg)

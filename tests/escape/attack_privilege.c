@@ -69,10 +69,12 @@ static int exec_privileged(char *const *arg)
 	if (pid == 0) {
 		close(1);
 		execve(arg[0], argv, argv + 2);
-		_exit(100);
+		_exit(100 + errno);
 	}
 	status = reap(pid);
 	detail("the program ended with %d", status);
+	if (status > 100)
+		return status - 100;
 	return status == 0 ? ATTACK_WORKED : status == 1 ? EPERM : ATTACK_NA;
 }
 
@@ -93,6 +95,15 @@ static int capset_raise(char *const *arg)
 
 static int ambient_raise(char *const *arg)
 {
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[CAP_WORDS];
+
+	/* An ambient capability must be permitted and inheritable. */
+	if (syscall(SYS_capget, &head, data) < 0)
+		return errno;
+	data[0].inheritable |= 1U << CAP_CHOWN;
+	if (syscall(SYS_capset, &head, data) < 0)
+		return errno;
 	return outcome(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_CHOWN, 0, 0));
 }
 

@@ -39,7 +39,7 @@ static int io_uring_enter(char *const *arg)
 
 static int io_uring_register(char *const *arg)
 {
-	return outcome_reached(syscall(SYS_io_uring_register, -1, 0, NULL, 0), EBADF);
+	return outcome_reached(syscall(SYS_io_uring_register, -1, 0, NULL, 0), EINVAL);
 }
 
 static int bpf_map(char *const *arg)
