@@ -74,6 +74,12 @@ int builder_apply_tree(struct builder *b, const struct value *root, const struct
  */
 int builder_to_tree(const struct builder *b, struct value **ret_root, struct err *err);
 
+/*
+ * ${VAR}, ${VAR:-default}, ~/ in front, $$ and $~ (owned result). Messages name the fault, not the
+ * place.
+ */
+int expand_text(const char *text, const struct builder_host *host, char **ret_text, struct err *err);
+
 bool builder_is_set(const struct builder *b, enum option_id id);
 /* Value of a scalar, NULL while unset. Borrowed. */
 const char *builder_text(const struct builder *b, enum option_id id);

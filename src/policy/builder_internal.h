@@ -23,7 +23,5 @@ void builder_mark(struct builder *b, const struct option *o);
 
 /* Whether ${VAR} and a leading ~/ stand for something in values of O that come from a file. */
 bool option_is_expanded(const struct option *o);
-/* Expands TEXT (owned result). Messages name the fault, not the place. */
-int expand_text(const char *text, const struct builder_host *host, char **ret_text, struct err *err);
 /* Text that expand_text turns back into TEXT (owned). */
 char *expand_quote(const char *text);
