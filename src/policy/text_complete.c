@@ -233,7 +233,7 @@ void text_zsh(struct buf *out)
 			 "# zsh completion for sandlock\n"
 			 "_sandlock_profiles() {\n"
 			 "\tlocal -a names\n"
-			 "\tnames=(${(f)\"$(sandlock profile list 2>/dev/null)\"})\n"
+			 "\tnames=($(sandlock profile list 2>/dev/null))\n"
 			 "\tcompadd -a names\n"
 			 "}\n"
 			 "_sandlock() {\n"
