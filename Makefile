@@ -22,7 +22,6 @@ all:
 	@test -f $(BUILD)/build.ninja || \
 		$(MESON) setup $(BUILD) --werror --prefix=$(PREFIX) --buildtype=$(BUILDTYPE) >/dev/null
 	@$(NINJA) -C $(BUILD) --quiet
-	@tools/link-outputs.sh $(BUILD)
 
 help:
 	@echo "make             build the library and the command into $(BUILD)/"

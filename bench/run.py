@@ -24,7 +24,6 @@ def build():
         subprocess.run(["/usr/bin/meson", "setup", str(common.BUILD), "--buildtype=release"],
                        **quiet)
     subprocess.run(["/usr/bin/ninja", "-C", str(common.BUILD)], **quiet)
-    subprocess.run(["tools/link-outputs.sh", str(common.BUILD)], **quiet)
 
 
 def main():

@@ -110,14 +110,13 @@ def setup(ctx, build, options=(), env=None):
 
 def compile_all(ctx, build, targets=()):
     ctx.must([NINJA, "-C", build, *targets], f"building {build}")
-    ctx.must(["tools/link-outputs.sh", build], f"linking the outputs of {build}")
 
 
-def source_targets(build):
-    """The files that BUILD makes from src/, without tests."""
+def targets_of(build, folder):
+    """The files that BUILD makes for the meson.build files below FOLDER."""
     text = subprocess.run([MESON, "introspect", "--targets", build], cwd=ROOT, check=True,
                           capture_output=True, text=True).stdout
-    targets = [t for t in json.loads(text) if t["defined_in"].startswith(f"{ROOT}/src/")]
+    targets = [t for t in json.loads(text) if t["defined_in"].startswith(f"{ROOT}/{folder}/")]
     names = [name for t in targets if t["build_by_default"] for name in t["filename"]]
     return [os.path.relpath(name, ROOT / build) for name in names]
 
@@ -254,7 +253,7 @@ def step_asan_escape(ctx):
 def step_analyze(ctx):
     """gcc -fanalyzer over src/"""
     setup(ctx, "build-analyze", ["-Dc_args=-fanalyzer"], env={"CC": "gcc"})
-    compile_all(ctx, "build-analyze", source_targets("build-analyze"))
+    compile_all(ctx, "build-analyze", targets_of("build-analyze", "src"))
     ctx.tally.add("analyze", "passed")
 
 
@@ -310,7 +309,7 @@ def step_fuzz(ctx):
     """short random runs of each fuzzer"""
     setup(ctx, "build-fuzz", ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dfuzz=true",
                               "-Ddefault_library=static"], env=CLANG)
-    compile_all(ctx, "build-fuzz")
+    compile_all(ctx, "build-fuzz", targets_of("build-fuzz", "tests/fuzz"))
     seconds = ctx.args.fuzz_seconds or (60 if ctx.args.long else 0)
     for target in sorted((ROOT / "build-fuzz" / "tests" / "fuzz").glob("fuzz-*")):
         if target.is_dir() or not os.access(target, os.X_OK):

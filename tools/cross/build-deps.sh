@@ -16,10 +16,15 @@ work=$prefix/work
 rm -rf "$prefix"
 mkdir -p "$prefix/include" "$prefix/lib/pkgconfig" "$work"
 
-# archive NAME SOURCE... builds libNAME.a with the flags in $flags.
+# archive NAME PREFIXES SOURCE... builds libNAME.a with the flags in $flags. As in a shared library,
+# only symbols with one of the PREFIXES are seen outside (all if there are none).
 archive() {
 	name=$1
-	shift
+	keep=""
+	for prefix_word in $2; do
+		keep="$keep --keep-global-symbol=${prefix_word}*"
+	done
+	shift 2
 	objects=""
 	for source in "$@"; do
 		object=$work/$name-$(basename "$source" .c).o
@@ -28,7 +33,10 @@ archive() {
 		objects="$objects $object"
 	done
 	# shellcheck disable=SC2086
-	"$triplet-ar" rcs "$prefix/lib/lib$name.a" $objects
+	"$triplet-ld" -r -o "$work/$name.o" $objects
+	# shellcheck disable=SC2086
+	"$triplet-objcopy" --wildcard $keep "$work/$name.o"
+	"$triplet-ar" rcs "$prefix/lib/lib$name.a" "$work/$name.o"
 }
 
 # describe NAME VERSION writes NAME.pc.
@@ -75,7 +83,7 @@ cat >"$work/jansson_private_config.h" <<-END
 	#define INITIAL_HASHTABLE_ORDER 3
 END
 flags="-DHAVE_CONFIG_H -I$work -I$prefix/include"
-archive jansson "$source"/*.c
+archive jansson "json_ jansson_" "$source"/*.c
 describe jansson "$(version "$work/jansson")"
 
 tools/debsrc.py source cmocka build-cache "$work/cmocka"
@@ -106,7 +114,7 @@ cat >"$work/config.h" <<-END
 	#define WORDS_SIZEOF_VOID_P 8
 END
 flags="-DHAVE_CONFIG_H -I$work -I$prefix/include"
-archive cmocka "$work/cmocka/src/cmocka.c"
+archive cmocka "" "$work/cmocka/src/cmocka.c"
 describe cmocka "$(version "$work/cmocka")"
 
 cat >"$work/meson.ini" <<-END
