@@ -107,6 +107,9 @@ SANDLOCK_API const char *sandlock_policy_warning(const struct sandlock_policy *p
 /* The profile's own command line (program.exec, program.args), NULL-terminated, borrowed; or NULL. */
 SANDLOCK_API char *const *sandlock_policy_command(const struct sandlock_policy *policy);
 
+/* 1 if the policy says no-supervisor, 0 if not, or a negative code if it does not hold together. */
+SANDLOCK_API int sandlock_policy_no_supervisor(struct sandlock_policy *policy);
+
 SANDLOCK_API void sandlock_free(void *p);
 
 /* --- Profiles ----------------------------------------------------------------------------- */
@@ -197,8 +200,8 @@ enum sandlock_wait_outcome {
  */
 SANDLOCK_API int sandlock_wait(struct sandlock_process *process, int timeout_ms,
 			       struct sandlock_result *ret_result, struct sandlock_error *err);
-/* Readable when sandlock_wait would not block. Borrowed. */
-SANDLOCK_API int sandlock_process_fd(const struct sandlock_process *process);
+/* Readable when sandlock_wait would not block; borrowed. Or a negative code. */
+SANDLOCK_API int sandlock_process_fd(struct sandlock_process *process);
 /* Pid of the command as the host sees it, 0 once it has ended. */
 SANDLOCK_API pid_t sandlock_process_pid(const struct sandlock_process *process);
 /* Kills the whole tree. Idempotent; any thread. */

@@ -146,6 +146,7 @@ struct job {
 	struct uapi_landlock_ruleset_attr ruleset;
 	struct job_rule *rules;
 	size_t n_rules;
+	bool root_writable; /* "/" is a write grant: nothing is made read-only */
 	int *clones; /* room for N_RULES descriptors */
 	const struct uapi_landlock_net_port_attr *ports;
 	size_t n_ports;

@@ -30,7 +30,8 @@ static int clone_grants(struct job *job, int *clones)
 	for (size_t i = 0; i < job->n_rules; i++) {
 		clones[i] = -1;
 		struct job_rule *rule = &job->rules[i];
-		if ((!rule->writable && !rule->into_shm) || rule->fd < 0)
+		bool wanted = (rule->writable && !job->root_writable) || rule->into_shm;
+		if (!wanted || rule->fd < 0)
 			continue;
 		long fd = raw_syscall3(SYS_open_tree, rule->fd, "",
 				       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH |
@@ -124,7 +125,7 @@ int base_mount(struct job *job)
 		e = clone_grants(job, clones);
 	if (e < 0)
 		return e;
-	r = set_tree(AT_FDCWD, "/", 0, MOUNT_ATTR_RDONLY, 0);
+	r = job->root_writable ? 0 : set_tree(AT_FDCWD, "/", 0, MOUNT_ATTR_RDONLY, 0);
 	if (r < 0)
 		return job_fail(job, STEP_MOUNT_READONLY, (int)-r, 0);
 	e = attach_grants(job, clones, false);

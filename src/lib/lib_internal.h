@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "lib/notify.h"
 #include "sandlock/sandlock.h"
 #include "sys/landlock.h"
 
@@ -22,8 +23,7 @@ struct sandlock_policy {
 	struct policy *policy;	 /* finished form; NULL until asked for and after each change */
 	char **command;		 /* NULL-terminated copy of program.exec and args, or NULL */
 	struct strv warnings;	 /* what sandlock_policy_warning shows */
-	void (*on_event)(void *data, const char *json);
-	void *on_event_data;
+	struct listener listener; /* of events */
 
 	/* What the starts have found out about this machine (process.c). */
 	bool caps_known;

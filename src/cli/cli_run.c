@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sandlock run`: words to a policy, a spawn, and the loop that passes signals on, hands the terminal
+ * over and takes it back, and turns the result into an exit code. Whatever happens, the status line
+ * is written and nothing of the sandbox is left when this returns.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "cli/cli.h"
+#include "cli/cli_status.h"
+#include "cli/cli_tty.h"
+
+/* How long the command may take to end by itself after a signal to sandlock. */
+#define GRACE_MS 2000
+
+struct run {
+	struct sandlock_policy *policy;
+	struct sandlock_cli cli;
+	struct sandlock_process *process;
+	struct sandlock_result result;
+	struct sandlock_error err;
+	char *const *command;
+	char *shell_command[4];
+	size_t warnings_shown;
+	int events_fd;
+	int signal_fd;
+	bool interactive; /* the command has the terminal, in a process group of its own */
+	bool share_pgrp;
+	struct relay relay;
+	int ended_by; /* signal to sandlock that is ending the run, 0: none */
+	int64_t kill_at_ms;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void show_warnings(struct run *run)
+{
+	const char *text;
+	while ((text = sandlock_policy_warning(run->policy, run->warnings_shown))) {
+		if (!run->cli.quiet)
+			cli_warning(text);
+		run->warnings_shown++;
+	}
+}
+
+static int fail(struct run *run, int code)
+{
+	return cli_error(code, "%s", run->err.msg);
+}
+
+/* --- Before the start ------------------------------------------------------------------------- */
+
+static int choose_command(struct run *run, int argc, char **argv)
+{
+	if (run->cli.exec_shell) {
+		run->shell_command[0] = (char *)(uintptr_t)"/bin/sh";
+		run->shell_command[1] = (char *)(uintptr_t)"-c";
+		run->shell_command[2] = (char *)(uintptr_t)run->cli.exec_shell;
+		run->command = run->shell_command;
+	} else if (argc > 0) {
+		run->command = argv;
+	} else {
+		run->command = sandlock_policy_command(run->policy);
+	}
+	if (!run->command)
+		return cli_error(CLI_ERROR, "no command specified: put it after --, or give the profile "
+					    "a program.exec");
+	return 0;
+}
+
+static int open_status(struct run *run)
+{
+	if (run->cli.status_fd < 0)
+		return 0;
+	if (fcntl(run->cli.status_fd, F_GETFD) < 0)
+		return cli_error(CLI_ERROR, "--status-fd %d is not an open descriptor",
+				 run->cli.status_fd);
+	return 0;
+}
+
+static void write_event(void *data, const char *json)
+{
+	const struct run *run = data;
+	dprintf(run->events_fd, "%s\n", json);
+}
+
+static int open_events(struct run *run)
+{
+	if (!run->cli.events)
+		return 0;
+	run->events_fd = open(run->cli.events, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	if (run->events_fd < 0)
+		return cli_error(CLI_ERROR, "--events %s cannot be opened: %s", run->cli.events,
+				 strerror(errno));
+	sandlock_policy_on_event(run->policy, write_event, run);
+	return 0;
+}
+
+static int print_text(const char *name)
+{
+	auto_free char *text = NULL;
+	if (sandlock_text(name, &text) < 0)
+		return cli_error(CLI_ERROR, "the text %s is missing from this build", name);
+	fputs(text, stdout);
+	return CLI_OK;
+}
+
+static int print_policy(struct run *run)
+{
+	auto_free char *text = NULL;
+	if (sandlock_policy_print(run->policy, run->cli.print_policy == 2 ? "json" : "toml", &text,
+				  &run->err) < 0)
+		return fail(run, CLI_ERROR);
+	show_warnings(run);
+	fputs(text, stdout);
+	return fflush(stdout) == 0 ? CLI_OK : CLI_ERROR;
+}
+
+/* --- The start -------------------------------------------------------------------------------- */
+
+static int exit_code_of_start(int r)
+{
+	if (r == -SANDLOCK_E_NOT_FOUND)
+		return CLI_NOT_FOUND;
+	return CLI_ERROR;
+}
+
+static void fill_spawn(struct run *run, struct sandlock_spawn *sp)
+{
+	sp->struct_size = sizeof(*sp);
+	sp->argv = run->command;
+	sp->ret_pty = -1;
+	for (int i = 0; i < 3; i++)
+		sp->fds[i] = fcntl(i, F_GETFD) >= 0 ? i : -1;
+	if (run->cli.pty) {
+		struct winsize ws;
+		sp->flags |= SANDLOCK_SPAWN_PTY;
+		if (ioctl(STDIN_FILENO, TIOCGWINSZ, &ws) == 0) {
+			sp->pty_rows = ws.ws_row;
+			sp->pty_cols = ws.ws_col;
+		}
+		return;
+	}
+	/*
+	 * With a terminal on both ends the command gets it, as under a shell. In a pipeline it
+	 * stays in our process group: the pager or the tee beside us needs the terminal as well.
+	 */
+	run->interactive = tty_is_interactive() && isatty(STDOUT_FILENO);
+	run->share_pgrp = !run->interactive;
+	sp->flags |= run->interactive ? SANDLOCK_SPAWN_FOREGROUND | SANDLOCK_SPAWN_REPORT_STOPS
+				      : SANDLOCK_SPAWN_SHARE_PGRP;
+}
+
+static void catch_signals(struct run *run, sigset_t *ret_old)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &set, ret_old);
+	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* --- The loop --------------------------------------------------------------------------------- */
+
+static void begin_end(struct run *run, int sig)
+{
+	if (run->ended_by) {
+		sandlock_kill(run->process);
+		return;
+	}
+	run->ended_by = sig;
+	run->kill_at_ms = now_ms() + GRACE_MS;
+	sandlock_signal(run->process, sig);
+	if (sig != SIGKILL)
+		sandlock_signal(run->process, SIGCONT);
+}
+
+static void on_signal(struct run *run)
+{
+	struct signalfd_siginfo si;
+	while (read(run->signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		int sig = (int)si.ssi_signo;
+		/* What the terminal sends to a shared process group has reached the command too. */
+		bool from_tty = si.ssi_code == SI_KERNEL && run->share_pgrp;
+		if (sig == SIGWINCH) {
+			if (run->cli.pty)
+				relay_resize(&run->relay);
+		} else if (sig == SIGUSR1 || sig == SIGUSR2) {
+			sandlock_signal(run->process, sig);
+		} else if (from_tty && sig != SIGHUP) {
+			continue; /* the command decides whether it ends */
+		} else if (si.ssi_code == SI_KERNEL && sig != SIGHUP) {
+			sandlock_signal(run->process, sig);
+		} else {
+			begin_end(run, sig);
+		}
+	}
+}
+
+/* The command was stopped from its terminal: so are we, as the job that the shell knows. */
+static void on_stopped(struct run *run, int sig)
+{
+	if ((sig == SIGTTIN || sig == SIGTTOU) && tty_is_ours()) {
+		tty_give(sandlock_process_pid(run->process));
+		sandlock_signal(run->process, SIGCONT);
+		return;
+	}
+	tty_give(getpgrp());
+	raise(SIGTSTP);
+	if (tty_is_ours())
+		tty_give(sandlock_process_pid(run->process));
+	sandlock_signal(run->process, SIGCONT);
+}
+
+/* One wait. Returns true once the whole tree has ended. */
+static bool step(struct run *run)
+{
+	struct pollfd pfd[6];
+	int n = 0;
+	pfd[n++] = (struct pollfd){.fd = sandlock_process_fd(run->process), .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+	/* A terminal that is gone is noticed even by a run that is not in its foreground. */
+	pfd[n++] = (struct pollfd){.fd = run->interactive && !run->ended_by ? STDIN_FILENO : -1};
+	if (run->cli.pty)
+		relay_poll(&run->relay, pfd + n);
+	int64_t left = run->ended_by ? run->kill_at_ms - now_ms() : -1;
+	if (run->ended_by && left < 0)
+		left = 0;
+	int ready = poll(pfd, (nfds_t)(run->cli.pty ? 6 : 3), (int)left);
+	if (ready == 0 && run->ended_by) {
+		sandlock_kill(run->process);
+		run->kill_at_ms = now_ms() + 1000;
+	}
+	if (ready <= 0)
+		return false;
+	if (pfd[1].revents)
+		on_signal(run);
+	if (pfd[2].revents)
+		begin_end(run, SIGHUP);
+	if (run->cli.pty)
+		relay_step(&run->relay, pfd + 3);
+	if (!pfd[0].revents)
+		return false;
+	int r = sandlock_wait(run->process, 0, &run->result, &run->err);
+	if (r == SANDLOCK_STOPPED && run->interactive)
+		on_stopped(run, run->result.signal);
+	return r == SANDLOCK_ENDED || (r < 0 && r != -SANDLOCK_E_TIMEOUT);
+}
+
+static int exit_code(struct run *run)
+{
+	const struct sandlock_result *res = &run->result;
+	if (res->reason == SANDLOCK_TIMED_OUT)
+		return CLI_TIMEOUT;
+	if (res->reason == SANDLOCK_EXITED)
+		return res->exit_code;
+	if (res->reason == SANDLOCK_KILLED && run->ended_by)
+		return 128 + run->ended_by;
+	return 128 + (res->signal ? res->signal : SIGKILL);
+}
+
+static int supervise(struct run *run)
+{
+	run->result.struct_size = sizeof(run->result);
+	if (run->cli.pty)
+		relay_resize(&run->relay);
+	while (!step(run))
+		;
+	if (run->cli.pty) {
+		relay_drain(&run->relay);
+		relay_done(&run->relay);
+	}
+	if (run->interactive)
+		tty_give(getpgrp());
+	sandlock_process_free(run->process);
+	if (run->result.reason == SANDLOCK_TIMED_OUT && !run->cli.quiet)
+		cli_error(0, "timeout after %.3gs", (double)run->result.run_ms / 1000);
+	return exit_code(run);
+}
+
+static int start_failed(struct run *run, int r)
+{
+	int code = exit_code_of_start(r);
+	if (r == -SANDLOCK_E_PERMISSION && str_starts(run->err.msg, "Cannot execute"))
+		code = CLI_NOT_EXECUTABLE;
+	fail(run, code);
+	run->result.reason = SANDLOCK_START_FAILED;
+	run->result.exit_code = code;
+	return code;
+}
+
+static int start_and_wait(struct run *run)
+{
+	struct sandlock_spawn sp = {0};
+	fill_spawn(run, &sp);
+	sigset_t old;
+	catch_signals(run, &old);
+	int r = sandlock_spawn(run->policy, &sp, &run->process, &run->err);
+	show_warnings(run);
+	int code;
+	if (r < 0) {
+		if (run->interactive)
+			tty_give(getpgrp());
+		code = start_failed(run, r);
+	} else {
+		if (run->cli.pty)
+			relay_init(&run->relay, sp.ret_pty);
+		code = supervise(run);
+	}
+	status_write(run->cli.status_fd, &run->result, r < 0 ? run->err.msg : NULL);
+	return code;
+}
+
+/* Without a supervisor nobody stays: this process becomes the command. */
+static int become(struct run *run)
+{
+	struct sandlock_spawn sp = {0};
+	fill_spawn(run, &sp);
+	sp.flags = SANDLOCK_SPAWN_SHARE_PGRP;
+	int r = sandlock_policy_check(run->policy, &run->err);
+	if (r == 0) {
+		show_warnings(run);
+		r = sandlock_exec(run->policy, &sp, &run->err);
+	}
+	return start_failed(run, r);
+}
+
+static int run_with(struct run *run, int argc, char **argv)
+{
+	int used = 0;
+	run->cli.struct_size = sizeof(run->cli);
+	run->cli.status_fd = -1;
+	if (sandlock_policy_parse_args(run->policy, argc, argv, &run->cli, &used, &run->err) < 0)
+		return fail(run, CLI_ERROR);
+	if (run->cli.help)
+		return print_text("help");
+	if (run->cli.version) {
+		printf("sandlock %s\n", sandlock_version());
+		return CLI_OK;
+	}
+	if (run->cli.print_policy)
+		return print_policy(run);
+	int code = choose_command(run, argc - used, argv + used);
+	if (code == 0)
+		code = open_status(run);
+	if (code == 0)
+		code = open_events(run);
+	if (code)
+		return code;
+	if (sandlock_policy_check(run->policy, &run->err) < 0) {
+		fail(run, CLI_ERROR);
+		run->result.reason = SANDLOCK_START_FAILED;
+		run->result.exit_code = CLI_ERROR;
+		status_write(run->cli.status_fd, &run->result, run->err.msg);
+		return CLI_ERROR;
+	}
+	return sandlock_policy_no_supervisor(run->policy) ? become(run) : start_and_wait(run);
+}
+
+int cli_run(int argc, char **argv)
+{
+	struct run run = {.events_fd = -1, .signal_fd = -1};
+	run.policy = sandlock_policy_new();
+	int code = run_with(&run, argc, argv);
+	sandlock_policy_free(run.policy);
+	util_close(run.events_fd);
+	util_close(run.signal_fd);
+	return code;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Terminal hand-over and the --pty relay; see the header. */
+#include "cli/cli_tty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/util.h"
+
+bool tty_is_ours(void)
+{
+	pid_t pgrp = tcgetpgrp(STDIN_FILENO);
+	return pgrp > 0 && pgrp == getpgrp();
+}
+
+bool tty_is_interactive(void)
+{
+	return isatty(STDIN_FILENO) && tty_is_ours();
+}
+
+void tty_give(pid_t pgrp)
+{
+	sigset_t set;
+	sigset_t old;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	(void)tcsetpgrp(STDIN_FILENO, pgrp);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+void relay_init(struct relay *r, int master)
+{
+	memset(r, 0, sizeof(*r));
+	r->master = master;
+	fcntl(master, F_SETFL, fcntl(master, F_GETFL) | O_NONBLOCK);
+	if (tty_is_interactive() && tcgetattr(STDIN_FILENO, &r->saved) == 0) {
+		struct termios raw = r->saved;
+		cfmakeraw(&raw);
+		r->raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+	}
+}
+
+void relay_done(struct relay *r)
+{
+	if (r->raw)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &r->saved);
+	r->raw = false;
+	r->master = util_close(r->master);
+}
+
+void relay_resize(const struct relay *r)
+{
+	struct winsize ws;
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &ws) == 0)
+		ioctl(r->master, TIOCSWINSZ, &ws);
+}
+
+void relay_poll(const struct relay *r, struct pollfd *pfd)
+{
+	bool in_room = !r->in.eof && r->in.len == 0;
+	pfd[0] = (struct pollfd){.fd = in_room ? STDIN_FILENO : -1, .events = POLLIN};
+	short events = 0;
+	if (!r->out.eof && r->out.len == 0)
+		events |= POLLIN;
+	if (r->in.len)
+		events |= POLLOUT;
+	pfd[1] = (struct pollfd){.fd = events && !r->out.eof ? r->master : -1, .events = events};
+	pfd[2] = (struct pollfd){.fd = r->out.len ? STDOUT_FILENO : -1, .events = POLLOUT};
+}
+
+/* Reads into an empty pipe. False at the end of the source. */
+static bool pull(int fd, struct relay_pipe *p)
+{
+	ssize_t n = read(fd, p->buf, sizeof(p->buf));
+	if (n > 0) {
+		p->len = (size_t)n;
+		p->sent = 0;
+		return true;
+	}
+	return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static bool push(int fd, struct relay_pipe *p)
+{
+	ssize_t n = write(fd, p->buf + p->sent, p->len - p->sent);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	p->sent += (size_t)n;
+	if (p->sent == p->len)
+		p->len = p->sent = 0;
+	return true;
+}
+
+void relay_step(struct relay *r, const struct pollfd *pfd)
+{
+	if (pfd[0].fd >= 0 && pfd[0].revents && !pull(STDIN_FILENO, &r->in)) {
+		/* The end of input becomes the terminal's own end-of-file character. */
+		r->in.eof = true;
+		r->in.buf[0] = 4;
+		r->in.len = 1;
+		r->in.sent = 0;
+	}
+	if (pfd[1].fd >= 0 && (pfd[1].revents & POLLOUT) && !push(r->master, &r->in))
+		r->in.len = 0;
+	if (pfd[1].fd >= 0 && (pfd[1].revents & (POLLIN | POLLHUP | POLLERR)) && r->out.len == 0 &&
+	    !pull(r->master, &r->out))
+		r->out.eof = true;
+	if (pfd[2].fd >= 0 && pfd[2].revents && !push(STDOUT_FILENO, &r->out)) {
+		r->out.len = 0;
+		r->out.eof = true;
+	}
+}
+
+void relay_drain(struct relay *r)
+{
+	while (r->out.len || !r->out.eof) {
+		if (r->out.len == 0) {
+			ssize_t n = read(r->master, r->out.buf, sizeof(r->out.buf));
+			if (n <= 0)
+				return;
+			r->out.len = (size_t)n;
+			r->out.sent = 0;
+		}
+		struct pollfd pfd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+		if (poll(&pfd, 1, 5000) <= 0 || !push(STDOUT_FILENO, &r->out))
+			return;
+	}
+}

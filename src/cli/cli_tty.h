@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The terminal: who is in its foreground, and the relay of a terminal of the command's own (--pty).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <termios.h>
+
+/* Standard input is a terminal whose foreground process group is ours (decisions 4). */
+bool tty_is_interactive(void);
+/* Makes PGRP the foreground group of standard input's terminal; errors are ignored. */
+void tty_give(pid_t pgrp);
+bool tty_is_ours(void);
+
+struct relay_pipe {
+	char buf[8192];
+	size_t len;
+	size_t sent;
+	bool eof;
+};
+
+struct relay {
+	int master;
+	bool raw; /* standard input is in raw mode and must be restored */
+	struct termios saved;
+	struct relay_pipe in;  /* standard input to the command */
+	struct relay_pipe out; /* the command to standard output */
+};
+
+struct pollfd;
+
+void relay_init(struct relay *r, int master);
+/* Restores the terminal and closes the master side. */
+void relay_done(struct relay *r);
+/* Copies the size of standard input's terminal. */
+void relay_resize(const struct relay *r);
+/* Fills three entries: standard input, master, standard output. */
+void relay_poll(const struct relay *r, struct pollfd *pfd);
+void relay_step(struct relay *r, const struct pollfd *pfd);
+/* Writes out what the command has left behind. */
+void relay_drain(struct relay *r);

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lays out the job: everything that guardian and child will need, in one mapping, before either
+ * exists. Nothing of it is changed by the host afterwards.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/util.h"
+#include "confine/job.h"
+#include "lib/launch.h"
+#include "policy/filter.h"
+
+#define STACK_SIZE ((size_t)64 * 1024)
+#define JOB_SIZE ((size_t)32 * 1024 * 1024) /* reserved, not used: pages come as they are touched */
+
+/* The job sits behind the stacks; what follows it is handed out by job_alloc. */
+struct job_arena {
+	struct job job;
+	size_t used; /* from the start of the mapping */
+};
+
+static struct job_arena *arena_of(struct job *job)
+{
+	return (struct job_arena *)(void *)job;
+}
+
+void *job_alloc(struct job *job, size_t size)
+{
+	struct job_arena *arena = arena_of(job);
+	size = (size + 15) & ~(size_t)15;
+	if (size > job->size - arena->used)
+		return NULL;
+	void *p = (char *)job + arena->used;
+	arena->used += size;
+	return p;
+}
+
+const char *job_strdup(struct job *job, const char *s)
+{
+	size_t n = strlen(s) + 1;
+	char *p = job_alloc(job, n);
+	if (p)
+		memcpy(p, s, n);
+	return p;
+}
+
+void job_free(struct job *job)
+{
+	if (job)
+		munmap(job, job->size);
+}
+
+/*
+ * The mapping begins with the job itself, so that its address is the mapping's. A guardian with its
+ * own address space gets it through a memfd, mapped at the same address; the hint keeps that address
+ * away from where the kernel puts stacks and libraries.
+ */
+static int job_new(bool shared_file, struct job **ret_job)
+{
+	int memfd = -1;
+	if (shared_file) {
+		memfd = memfd_create("sandlock-job", MFD_CLOEXEC);
+		if (memfd < 0)
+			return -errno;
+		if (ftruncate(memfd, (off_t)JOB_SIZE) < 0) {
+			int code = errno;
+			close(memfd);
+			return -code;
+		}
+	}
+	uintptr_t hint = (uintptr_t)0x200000000000;
+	void *p = mmap((void *)hint, JOB_SIZE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_NORESERVE | (shared_file ? 0 : MAP_ANONYMOUS), memfd, 0);
+	if (p == MAP_FAILED) {
+		int code = errno;
+		util_close(memfd);
+		return -code;
+	}
+	struct job_arena *arena = p;
+	struct job *job = &arena->job;
+	job->size = JOB_SIZE;
+	job->memfd = memfd;
+	arena->used = (sizeof(*arena) + 4095) & ~(size_t)4095;
+	char *stacks = (char *)p + arena->used;
+	arena->used += STACK_SIZE * 3;
+	job->keeper_stack = stacks + STACK_SIZE;
+	job->guardian_stack = stacks + STACK_SIZE * 2;
+	job->child_stack = stacks + STACK_SIZE * 3;
+	for (int i = 0; i < 3; i++)
+		job->stdio[i] = -1;
+	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->dir_fd = job->tmp_fd = -1;
+	*ret_job = job;
+	return 0;
+}
+
+static char **job_strv(struct job *job, char *const *v, size_t n, size_t extra)
+{
+	char **copy = job_alloc(job, (n + extra + 1) * sizeof(char *));
+	for (size_t i = 0; copy && i < n; i++) {
+		const char *s = job_strdup(job, v[i]);
+		if (!s)
+			return NULL;
+		copy[extra + i] = (char *)(uintptr_t)s;
+	}
+	return copy;
+}
+
+static size_t strv_len(char *const *v)
+{
+	size_t n = 0;
+	while (v && v[n])
+		n++;
+	return n;
+}
+
+/* --- Environment ------------------------------------------------------------------------------ */
+
+static void env_put(struct strv *env, const char *pair)
+{
+	size_t n = strcspn(pair, "=");
+	for (size_t i = 0; i < env->n; i++) {
+		if (strncmp(env->v[i], pair, n) == 0 && (env->v[i][n] == '=')) {
+			free(env->v[i]);
+			env->v[i] = xstrdup(pair);
+			return;
+		}
+	}
+	strv_add(env, pair);
+}
+
+static const char *env_get(const struct strv *env, const char *name)
+{
+	size_t n = strlen(name);
+	for (size_t i = 0; i < env->n; i++) {
+		if (strncmp(env->v[i], name, n) == 0 && env->v[i][n] == '=')
+			return env->v[i] + n + 1;
+	}
+	return NULL;
+}
+
+static bool kept_when_clean(const char *pair)
+{
+	size_t n = strcspn(pair, "=");
+	for (size_t i = 0; policy_clean_env_keep[i]; i++) {
+		const char *name = policy_clean_env_keep[i];
+		if (strlen(name) == n && strncmp(pair, name, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void make_env(const struct job_request *req, struct strv *env)
+{
+	char *const *base = req->spawn->envp ? req->spawn->envp : environ;
+	for (size_t i = 0; base && base[i]; i++) {
+		if (!req->policy->clean_env || kept_when_clean(base[i]))
+			strv_add(env, base[i]);
+	}
+	if (req->policy->clean_env && !env_get(env, "PATH"))
+		strv_add(env, "PATH=/usr/local/bin:/usr/bin:/bin");
+	for (size_t i = 0; i < req->policy->env.n; i++)
+		env_put(env, req->policy->env.v[i]);
+	if (req->tmp_name && !env_get(env, "TMPDIR")) {
+		auto_free char *pair = xasprintf("TMPDIR=/tmp/%s", req->tmp_name);
+		strv_add(env, pair);
+	}
+}
+
+/* --- Command ---------------------------------------------------------------------------------- */
+
+static int plan_candidates(struct job *job, const char *file, const char *path)
+{
+	struct strv list = {0};
+	if (strchr(file, '/')) {
+		strv_add(&list, file);
+	} else {
+		for (const char *p = path; *file; p++) {
+			size_t n = strcspn(p, ":");
+			strv_add_take(&list, n ? xasprintf("%.*s/%s", (int)n, p, file)
+					       : xasprintf("./%s", file));
+			p += n;
+			if (!*p)
+				break;
+		}
+	}
+	job->candidates = (const char *const *)job_strv(job, list.v, list.n, 0);
+	strv_done(&list);
+	return job->candidates ? 0 : -E2BIG;
+}
+
+static int plan_command(struct job_request *req, struct job *job)
+{
+	size_t argc = strv_len(req->spawn->argv);
+	struct strv env = {0};
+	make_env(req, &env);
+	const char *path = env_get(&env, "PATH");
+	int r = plan_candidates(job, req->spawn->argv[0],
+				path ? path : "/usr/local/bin:/usr/bin:/bin");
+	job->argv = job_strv(job, req->spawn->argv, argc, 0);
+	job->envp = job_strv(job, env.v, env.n, 0);
+	/* "sh", script, then the arguments behind argv[0]. */
+	job->shell_argv = job_strv(job, req->spawn->argv + 1, argc - 1, 2);
+	job->shell = job_strdup(job, "/bin/sh");
+	strv_done(&env);
+	return r < 0 || !job->argv || !job->envp || !job->shell_argv || !job->shell ? -E2BIG : 0;
+}
+
+static int plan_cwd(struct job_request *req, struct job *job, struct sandlock_error *err)
+{
+	char buf[PATH_MAX];
+	if (req->policy->cwd) {
+		job->cwd = job_strdup(job, req->policy->cwd);
+	} else if (req->rung == RUNG_BASE && getcwd(buf, sizeof(buf)) && buf[0] == '/') {
+		job->cwd = job_strdup(job, buf);
+		job->cwd_optional = true;
+	} else {
+		return 0;
+	}
+	return job->cwd ? 0 : api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");
+}
+
+/* --- Descriptors ------------------------------------------------------------------------------ */
+
+static int plan_stdio(struct job_request *req, struct job *job, struct sandlock_error *err)
+{
+	static const char *const names[] = {"input", "output", "error"};
+	bool need_null = false;
+	for (int i = 0; i < 3; i++) {
+		int fd = req->spawn->fds[i];
+		struct stat st;
+		if (fd < 0 || (req->spawn->flags & SANDLOCK_SPAWN_PTY)) {
+			need_null = true;
+			continue;
+		}
+		if (fstat(fd, &st) < 0)
+			return api_fail(err, SANDLOCK_E_INVALID, errno,
+					"Descriptor %d, meant as standard %s, is not open", fd,
+					names[i]);
+		if (S_ISDIR(st.st_mode))
+			return api_fail(err, SANDLOCK_E_INVALID, ENOTDIR,
+					"Standard %s is a directory, which would lead round every rule: "
+					"redirect it elsewhere and grant the directory with -r or -w",
+					names[i]);
+		job->stdio[i] = fd;
+	}
+	if (need_null) {
+		job->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (job->null_fd < 0)
+			return api_fail(err, SANDLOCK_E_PERMISSION, errno,
+					"Cannot open /dev/null for an unused standard stream: %s",
+					strerror(errno));
+	}
+	return 0;
+}
+
+/* --- Process settings ------------------------------------------------------------------------- */
+
+static int plan_cores(const struct policy *p, struct job *job, struct sandlock_error *err)
+{
+	if (!p->n_cpu_cores)
+		return 0;
+	uint32_t top = 0;
+	for (size_t i = 0; i < p->n_cpu_cores; i++)
+		top = p->cpu_cores[i] > top ? p->cpu_cores[i] : top;
+	size_t words = top / (8 * sizeof(unsigned long)) + 1;
+	unsigned long *mask = job_alloc(job, words * sizeof(unsigned long));
+	if (!mask)
+		return api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");
+	for (size_t i = 0; i < p->n_cpu_cores; i++)
+		mask[p->cpu_cores[i] / (8 * sizeof(unsigned long))] |=
+			1UL << (p->cpu_cores[i] % (8 * sizeof(unsigned long)));
+	job->cpu_mask = mask;
+	job->cpu_mask_bytes = words * sizeof(unsigned long);
+	return 0;
+}
+
+static int plan_ids(struct job_request *req, struct job *job)
+{
+	const struct policy *p = req->policy;
+	uid_t euid = geteuid();
+	gid_t egid = getegid();
+	job->as_root = euid == 0;
+	job->uid = p->has_user ? p->uid : euid;
+	job->gid = p->has_user ? p->gid : egid;
+	job->set_ids = job->as_root && p->has_user;
+	bool changed = job->uid != euid || job->gid != egid;
+	job->map_ids = !job->as_root && (req->rung == RUNG_BASE || changed);
+	if (!job->map_ids)
+		return 0;
+	char text[64];
+	snprintf(text, sizeof(text), "%u %u 1\n", job->uid, euid);
+	job->uid_map = job_strdup(job, text);
+	snprintf(text, sizeof(text), "%u %u 1\n", job->gid, egid);
+	job->gid_map = job_strdup(job, text);
+	return job->uid_map && job->gid_map ? 0 : -E2BIG;
+}
+
+static int plan_process(struct job_request *req, struct job *job, struct sandlock_error *err)
+{
+	const struct policy *p = req->policy;
+	const struct sandlock_spawn *sp = req->spawn;
+	job->supervised = req->rung != RUNG_NONE;
+	job->base = req->rung == RUNG_BASE;
+	job->in_place = req->in_place;
+	job->share_pgrp = sp->flags & SANDLOCK_SPAWN_SHARE_PGRP;
+	job->foreground = sp->flags & SANDLOCK_SPAWN_FOREGROUND;
+	job->pty = sp->flags & SANDLOCK_SPAWN_PTY;
+	job->report_stops = sp->flags & SANDLOCK_SPAWN_REPORT_STOPS;
+	job->pty_rows = sp->pty_rows;
+	job->pty_cols = sp->pty_cols;
+	job->no_core = p->no_coredump;
+	job->no_thp = p->no_huge_pages;
+	job->no_aslr = p->no_randomize_memory;
+	job->max_open_files = p->max_open_files;
+	job->timeout_ns = (int64_t)p->timeout_ms * 1000000;
+	job->host_pid = getpid();
+	job->host_pgrp = getpgrp();
+	int r = plan_ids(req, job);
+	/* These two change what memory shared with the host carries: see prctl(2), PR_SET_DUMPABLE. */
+	job->separate_vm = job->set_ids || job->no_thp;
+	if (r == 0 && p->name && job->base) {
+		job->hostname = job_strdup(job, p->name);
+		r = job->hostname ? 0 : -E2BIG;
+	}
+	if (r < 0)
+		return api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");
+	return plan_cores(p, job, err);
+}
+
+static int plan_filter(struct job_request *req, struct job *job, struct sandlock_error *err)
+{
+	const struct policy *p = req->policy;
+	bool base = req->rung == RUNG_BASE;
+	struct filter_spec spec = {
+		.arch = filter_native_arch(),
+		.allow_metadata = base || p->allow_metadata,
+		.own_pid_namespace = base,
+		.allow_unix_sockets = p->unix_allow_all,
+		.allow_listen = p->bind_allow.any || p->bind_allow.n,
+		.own_ipc_namespace = base,
+		.allow_listener = req->rung == RUNG_NONE,
+		.extra_deny = &p->extra_deny,
+		.extra_allow = &p->extra_allow,
+	};
+	struct filter_program prog = {0};
+	struct err e = {0};
+	if (filter_check_names(&p->extra_allow, &p->extra_deny, base, &e) < 0 ||
+	    filter_build(&spec, &prog, &e) < 0)
+		return api_fail(err, SANDLOCK_E_INVALID, e.code, "%s", e.msg);
+	size_t bytes = prog.n * sizeof(*prog.insns);
+	job->filter = job_alloc(job, bytes);
+	if (job->filter)
+		memcpy(job->filter, prog.insns, bytes);
+	job->n_filter = (uint16_t)prog.n;
+	filter_program_done(&prog);
+	return job->filter ? 0 : api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");
+}
+
+int job_build(struct job_request *req, struct job **ret_job, struct sandlock_error *err)
+{
+	struct job *job = NULL;
+	int r = job_new(req->rung == RUNG_PLAIN, &job);
+	if (r < 0)
+		return api_fail(err, SANDLOCK_E_LIMIT, -r, "Cannot map memory for the sandbox: %s",
+				strerror(-r));
+	r = plan_stdio(req, job, err);
+	if (r == 0)
+		r = plan_process(req, job, err);
+	if (r == 0 && plan_command(req, job) < 0)
+		r = api_fail(err, SANDLOCK_E_LIMIT, E2BIG,
+			     "The command line and environment are too large");
+	if (r == 0)
+		r = plan_cwd(req, job, err);
+	if (r == 0)
+		r = job_plan_landlock(req, job, err);
+	if (r == 0)
+		r = job_plan_rules(req, job, err);
+	if (r == 0)
+		r = plan_filter(req, job, err);
+	if (r < 0) {
+		util_close(job->memfd);
+		util_close(job->null_fd);
+		job_free(job);
+		return r;
+	}
+	job->tmp_fd = req->tmp_fd;
+	if (req->tmp_name)
+		job->tmp_name = job_strdup(job, req->tmp_name);
+	job->dir_fd = req->registry.dir_fd;
+	job->lock_fd = req->registry.lock_fd;
+	if (req->registry.name)
+		job->dir_name = job_strdup(job, req->registry.name);
+	*ret_job = job;
+	return 0;
+}

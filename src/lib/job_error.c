@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A start's failure as one line: the step, the object, the errno, and what to do about it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "confine/job.h"
+#include "lib/launch.h"
+
+static const struct {
+	const char *call; /* what failed */
+	const char *hint; /* what helps, or NULL */
+} steps[STEP_COUNT] = {
+	/* clang-format off */
+	[STEP_NAMESPACE]      = {"creating the sandbox's namespaces (clone)",
+	                         "an outer seccomp filter, AppArmor's user-namespace rule or user.max_user_namespaces forbids it; use --view auto"},
+	[STEP_ID_MAP]         = {"writing the user namespace's id maps",
+	                         "AppArmor (kernel.apparmor_restrict_unprivileged_userns) or a container forbids it; use --view auto, and no --user"},
+	[STEP_MOUNT_PRIVATE]  = {"making the mounts private (mount_setattr)", "use --view auto"},
+	[STEP_RULE_OPEN]      = {"opening a granted path", NULL},
+	[STEP_RULE_TYPE]      = {"opening a granted path", NULL},
+	[STEP_MOUNT_CLONE]    = {"cloning the mount of a write grant (open_tree)", "use --view auto"},
+	[STEP_MOUNT_READONLY] = {"making the mounts read-only (mount_setattr)", "use --view auto"},
+	[STEP_MOUNT_WRITE]    = {"mounting a write grant (move_mount)", "use --view auto"},
+	[STEP_MOUNT_PROC]     = {"mounting a private /proc",
+	                         "a container that covers parts of /proc forbids it; use --view auto"},
+	[STEP_MOUNT_DEVPTS]   = {"mounting a private /dev/pts", "use --view auto"},
+	[STEP_MOUNT_SHM]      = {"mounting a private /dev/shm", "use --view auto"},
+	[STEP_HOSTNAME]       = {"setting the host name", NULL},
+	[STEP_GUARDIAN_EXEC]  = {"executing sandlock-guardian", "install it beside libsandlock.so or in libexec/sandlock"},
+	[STEP_GUARDIAN_SCOPE] = {"scoping the guardian's signals (landlock_restrict_self)", NULL},
+	[STEP_GUARDIAN_HOST_REACHABLE] = {"proving that the guardian's signals stay inside the sandbox", "use --no-supervisor"},
+	[STEP_SUBREAPER]      = {"becoming a subreaper (prctl)", NULL},
+	[STEP_SIGNALFD]       = {"watching child processes (signalfd4)", NULL},
+	[STEP_PTY]            = {"making a terminal for the command", "go without --pty"},
+	[STEP_CHILD_CLONE]    = {"creating the command's process (clone)", NULL},
+	[STEP_PROCESS_GROUP]  = {"making a process group (setpgid)", NULL},
+	[STEP_FOREGROUND]     = {"handing over the terminal (TIOCSPGRP)", NULL},
+	[STEP_STDIO]          = {"arranging the standard streams (dup3)", NULL},
+	[STEP_CLOSE_FDS]      = {"closing inherited descriptors (close_range)", "Linux 5.9 or later is needed"},
+	[STEP_CORE_LIMIT]     = {"switching core dumps off (prlimit64)", NULL},
+	[STEP_THP]            = {"switching huge pages off (PR_SET_THP_DISABLE)", NULL},
+	[STEP_PERSONALITY]    = {"switching address randomisation off (personality)", NULL},
+	[STEP_AFFINITY]       = {"setting the CPU affinity", "name cores that this machine has with --cpu-cores"},
+	[STEP_CWD]            = {"changing to the working directory", NULL},
+	[STEP_NO_NEW_PRIVS]   = {"setting no_new_privs", NULL},
+	[STEP_LANDLOCK_RULESET]  = {"creating the Landlock ruleset", NULL},
+	[STEP_LANDLOCK_RULE]     = {"adding a Landlock rule", NULL},
+	[STEP_LANDLOCK_PORT]     = {"adding a Landlock port rule", NULL},
+	[STEP_LANDLOCK_RESTRICT] = {"entering the Landlock domain", NULL},
+	[STEP_IDS]            = {"changing to the user of --user", NULL},
+	[STEP_CAPABILITIES]   = {"dropping capabilities", NULL},
+	[STEP_SECCOMP]        = {"installing the seccomp filter", "an outer seccomp filter may forbid it"},
+	[STEP_OPEN_FILES]     = {"setting the open-file limit", NULL},
+	[STEP_EXEC]           = {"executing the command", NULL},
+	/* clang-format on */
+};
+
+static enum sandlock_code code_of(int code)
+{
+	switch (code) {
+	case ENOENT:
+	case ENOTDIR:
+		return SANDLOCK_E_INVALID;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return SANDLOCK_E_PERMISSION;
+	case EAGAIN:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case E2BIG:
+	case ENOSPC:
+		return SANDLOCK_E_LIMIT;
+	case ENOSYS:
+	case EOPNOTSUPP:
+		return SANDLOCK_E_UNSUPPORTED;
+	default:
+		return SANDLOCK_E_INTERNAL;
+	}
+}
+
+static int explain_rule(const struct job *job, int index, int code, struct sandlock_error *err)
+{
+	const struct job_rule *rule = &job->rules[index];
+	if (strpbrk(rule->path, "*?[") && code == ENOENT)
+		return api_fail(err, SANDLOCK_E_INVALID, code,
+				"Grant %s names nothing: grants are literal paths, patterns are for "
+				"--fs-deny, --fs-hide and --fs-deny-except only",
+				rule->path);
+	if (code == ENOENT)
+		return api_fail(err, SANDLOCK_E_INVALID, code,
+				"Write grant %s does not exist: create it first, or grant its directory",
+				rule->path);
+	return api_fail(err, code_of(code), code, "Grant %s cannot be opened: %s", rule->path,
+			strerror(code));
+}
+
+static int explain_exec(const struct job_request *req, const struct job *job,
+			struct sandlock_error *err)
+{
+	char why[400];
+	int code = job->state.step_errno;
+	why[0] = '\0';
+	exec_explain(req, job, why, sizeof(why));
+	enum sandlock_code c = SANDLOCK_E_PERMISSION;
+	if (code == ENOENT || code == ENOTDIR)
+		c = SANDLOCK_E_NOT_FOUND;
+	else if (code == E2BIG || code == ENOMEM || code == EMFILE || code == ENFILE)
+		c = SANDLOCK_E_LIMIT;
+	return api_fail(err, c, code, "Cannot execute %s: %s%s%s", req->spawn->argv[0],
+			strerror(code), why[0] ? ": " : "", why);
+}
+
+int job_explain(const struct job_request *req, const struct job *job, struct sandlock_error *err)
+{
+	const struct job_state *st = &job->state;
+	int code = st->step_errno;
+	switch (st->step) {
+	case STEP_RULE_OPEN:
+		return explain_rule(job, st->step_index, code, err);
+	case STEP_CWD:
+		return api_fail(err, code_of(code), code, "Working directory %s: %s",
+				job->cwd, strerror(code));
+	case STEP_EXEC:
+		return explain_exec(req, job, err);
+	case STEP_LANDLOCK_RESTRICT:
+	case STEP_GUARDIAN_SCOPE:
+		if (code == E2BIG)
+			return api_fail(err, SANDLOCK_E_LIMIT, code,
+					"Landlock's limit of %d layers is reached: this is nested too deep; "
+					"sandlock uses one layer without a supervisor and at most two with one",
+					UAPI_LANDLOCK_MAX_LAYERS);
+		break;
+	default:
+		break;
+	}
+	const char *where = "";
+	if ((st->step == STEP_MOUNT_CLONE || st->step == STEP_MOUNT_WRITE ||
+	     st->step == STEP_LANDLOCK_RULE) && (size_t)st->step_index < job->n_rules)
+		where = job->rules[st->step_index].path;
+	const char *hint = steps[st->step].hint;
+	return api_fail(err, code_of(code) == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : code_of(code),
+			code, "The start failed at %s%s%s: %s%s%s", steps[st->step].call,
+			*where ? " for " : "", where, strerror(code), hint ? ": " : "", hint ? hint : "");
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The paths of a job: the policy's grants, the standard devices, and what the base mounts privately.
+ * Paths are opened by the guardian or the child, once, in the mount namespace in which they count.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "confine/job.h"
+#include "lib/launch.h"
+
+#define RIGHTS_READ                                                                                \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define RIGHTS_ALL (~0ULL)
+#define RIGHTS_DEVICE                                                                              \
+	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |                            \
+	 LANDLOCK_ACCESS_FS_TRUNCATE | LANDLOCK_ACCESS_FS_IOCTL_DEV)
+
+struct rule_list {
+	struct job *job;
+	size_t room;
+	int failed;
+	struct job_rule spare; /* taken when there is no room */
+};
+
+static bool at_or_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+static struct job_rule *add_rule(struct rule_list *list, const char *path, uint64_t access)
+{
+	struct job *job = list->job;
+	if (job->n_rules == list->room) {
+		list->failed = -E2BIG;
+		return &list->spare;
+	}
+	struct job_rule *rule = &job->rules[job->n_rules++];
+	rule->path = job_strdup(job, path);
+	if (!rule->path)
+		list->failed = -E2BIG;
+	rule->access = access;
+	rule->fd = -1;
+	if (job->base && (at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
+			  str_eq(path, "/dev/shm") || str_eq(path, "/dev/ptmx")))
+		rule->late = 1;
+	else if (job->base && at_or_below(path, "/dev/shm"))
+		rule->into_shm = 1;
+	return rule;
+}
+
+static void add_device(struct rule_list *list, const char *path, bool early)
+{
+	struct job_rule *rule = add_rule(list, path, RIGHTS_DEVICE);
+	rule->optional = 1;
+	rule->quiet = 1;
+	rule->own_only = 1;
+	if (early)
+		rule->late = 0;
+}
+
+/* The command's own terminal, by the name under which it was opened: the object is what counts. */
+static void add_own_terminal(struct rule_list *list, const struct job *job)
+{
+	for (int i = 0; i < 3; i++) {
+		char link[64];
+		char path[256];
+		if (job->stdio[i] < 0 || !isatty(job->stdio[i]))
+			continue;
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", job->stdio[i]);
+		ssize_t n = readlink(link, path, sizeof(path) - 1);
+		if (n <= 0)
+			continue;
+		path[n] = '\0';
+		if (at_or_below(path, "/dev"))
+			add_device(list, path, true);
+	}
+}
+
+static void add_standard(struct rule_list *list)
+{
+	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+					      "/dev/urandom", "/dev/tty"};
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+		add_device(list, devices[i], false);
+	add_own_terminal(list, list->job);
+	if (!list->job->base)
+		return;
+	static const struct {
+		const char *path;
+		uint64_t access;
+	} mounts[] = {
+		{"/proc", RIGHTS_READ & ~LANDLOCK_ACCESS_FS_EXECUTE},
+		{"/dev/pts", RIGHTS_DEVICE | LANDLOCK_ACCESS_FS_READ_DIR},
+		{"/dev/ptmx", RIGHTS_DEVICE},
+		{"/dev/shm", RIGHTS_ALL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		struct job_rule *rule = add_rule(list, mounts[i].path, mounts[i].access);
+		rule->optional = 1;
+		rule->quiet = 1;
+	}
+}
+
+/* A root-owned place that decides what other programs of the machine do. */
+static bool is_system_path(const char *path)
+{
+	static const char *const places[] = {"/bin", "/boot", "/etc",	"/lib", "/lib32", "/lib64",
+					     "/opt", "/root", "/sbin", "/usr", "/var"};
+	struct stat st;
+	if (str_eq(path, "/"))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (at_or_below(path, places[i]) && !at_or_below(path, "/var/tmp"))
+			return stat(path, &st) == 0 && st.st_uid == 0;
+	}
+	return false;
+}
+
+static void add_grants(struct job_request *req, struct rule_list *list)
+{
+	const struct policy *p = req->policy;
+	for (size_t i = 0; i < p->fs_read.n; i++) {
+		struct job_rule *rule = add_rule(list, p->fs_read.v[i], RIGHTS_READ);
+		rule->optional = 1;
+	}
+	for (size_t i = 0; i < p->fs_read_if_exists.n; i++) {
+		struct job_rule *rule = add_rule(list, p->fs_read_if_exists.v[i], RIGHTS_READ);
+		rule->optional = 1;
+		rule->quiet = 1;
+	}
+	for (size_t i = 0; i < p->fs_write.n; i++) {
+		struct job_rule *rule = add_rule(list, p->fs_write.v[i], RIGHTS_ALL);
+		rule->writable = !rule->late;
+		if (str_eq(p->fs_write.v[i], "/"))
+			list->job->root_writable = true;
+		if (geteuid() == 0 && !p->has_user && is_system_path(p->fs_write.v[i]))
+			warn_add(req->warnings,
+				 "started as root, and %s is a root-owned system path: the command can "
+				 "change it for the whole machine; use --user UID:GID",
+				 p->fs_write.v[i]);
+	}
+	if (req->tmp_name) {
+		auto_free char *path = xasprintf("/tmp/%s", req->tmp_name);
+		add_rule(list, path, RIGHTS_ALL);
+	}
+}
+
+int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_error *err)
+{
+	const struct policy *p = req->policy;
+	struct rule_list list = {.job = job,
+				 .room = p->fs_read.n + p->fs_read_if_exists.n + p->fs_write.n + 16};
+	job->rules = job_alloc(job, list.room * sizeof(*job->rules));
+	job->clones = job_alloc(job, list.room * sizeof(*job->clones));
+	if (job->rules && job->clones) {
+		add_grants(req, &list);
+		add_standard(&list);
+	} else {
+		list.failed = -E2BIG;
+	}
+	return list.failed ? api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy has too many paths")
+			   : 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts one sandbox: control socket, watch on the host, clone, and the wait for the command to be
+ * executing. The host's part of the two-process start; the rest is src/confine.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <dlfcn.h>
+
+#include "base/util.h"
+#include "confine/job.h"
+#include "lib/launch.h"
+#include "lib/report.h"
+#include "sys/raw.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+/* The guardian program: beside this library or program, or in libexec. Owned by the caller. */
+static char *find_guardian(void)
+{
+	Dl_info info;
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	self[n > 0 ? n : 0] = '\0';
+	const char *places[2] = {NULL, n > 0 ? self : NULL};
+	if (dladdr((void *)(uintptr_t)sandlock_version, &info) && info.dli_fname)
+		places[0] = info.dli_fname;
+	for (size_t i = 0; i < 2; i++) {
+		static const char *const rel[] = {"sandlock-guardian",
+						  "../libexec/sandlock/sandlock-guardian",
+						  "../../libexec/sandlock/sandlock-guardian"};
+		if (!places[i] || !strchr(places[i], '/'))
+			continue;
+		auto_free char *copy = xstrdup(places[i]);
+		const char *dir = dirname(copy);
+		for (size_t k = 0; k < ARRAY_SIZE(rel); k++) {
+			char *path = xasprintf("%s/%s", dir, rel[k]);
+			if (access(path, X_OK) == 0)
+				return path;
+			free(path);
+		}
+	}
+	return xstrdup(SANDLOCK_LIBEXECDIR "/sandlock-guardian");
+}
+
+static int plan_guardian(struct job *job)
+{
+	char addr[32];
+	char size[32];
+	char fd[32];
+	auto_free char *path = find_guardian();
+	snprintf(addr, sizeof(addr), "%lx", (unsigned long)(uintptr_t)job);
+	snprintf(size, sizeof(size), "%lx", (unsigned long)job->size);
+	snprintf(fd, sizeof(fd), "%x", (unsigned int)job->memfd);
+	const char *words[] = {"sandlock-guardian", addr, size, fd};
+	char **argv = job_alloc(job, 5 * sizeof(char *));
+	job->guardian_path = job_strdup(job, path);
+	for (size_t i = 0; argv && i < 4; i++) {
+		argv[i] = (char *)(uintptr_t)job_strdup(job, words[i]);
+		if (!argv[i])
+			return -E2BIG;
+	}
+	job->guardian_argv = argv;
+	return argv && job->guardian_path ? 0 : -E2BIG;
+}
+
+static pid_t clone_keeper(const struct job_request *req, struct job *job, int *ret_pidfd)
+{
+	unsigned long flags = CLONE_VM | CLONE_PIDFD; /* no exit signal: wait(-1) never sees it */
+	int (*fn)(void *) = keeper_main;
+	void *stack = job->keeper_stack;
+	if (req->rung == RUNG_BASE) {
+		flags |= CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+		if (!job->as_root)
+			flags |= CLONE_NEWUSER;
+		fn = guardian_main;
+		stack = job->guardian_stack;
+	}
+	/* Nothing of the host's handlers may run in a process that shares its memory. */
+	sigset_t all;
+	sigset_t old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	long pid = raw_clone(flags, stack, ret_pidfd, fn, job);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return (pid_t)pid;
+}
+
+static void reap_keeper(struct sandlock_process *p)
+{
+	siginfo_t info;
+	while (waitid((idtype_t)P_PIDFD, (id_t)p->keeper_pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+}
+
+/* Handles one report. 1 once the command is executing. */
+static int start_report(struct sandlock_process *p)
+{
+	struct report_msg msg;
+	int r = report_receive(p->ctl, &msg);
+	if (r <= 0)
+		return r;
+	if (msg.kind == REPORT_CHILD)
+		p->child_pid = msg.pid;
+	if (msg.kind == REPORT_PTY)
+		p->pty_fd = msg.fd;
+	return msg.kind == REPORT_STARTED;
+}
+
+/* Waits until the command executes (1) or its keeper is gone (0). */
+static int await_start(struct sandlock_process *p)
+{
+	struct pollfd pfd[2] = {{.fd = p->ctl, .events = POLLIN},
+				{.fd = p->keeper_pidfd, .events = POLLIN}};
+	for (;;) {
+		if (poll(pfd, 2, -1) < 0)
+			continue;
+		while (pfd[0].revents & POLLIN) {
+			int r = start_report(p);
+			if (r == 1)
+				return 1;
+			if (r < 0)
+				break;
+		}
+		if (pfd[1].revents)
+			return 0;
+	}
+}
+
+static void warn_missing(const struct job_request *req, const struct job *job)
+{
+	for (size_t i = 0; i < job->n_rules; i++) {
+		if (job->rules[i].missing && !job->rules[i].quiet)
+			warn_add(req->warnings, "read grant %s names nothing here and was left out",
+				 job->rules[i].path);
+	}
+}
+
+static int open_channels(struct job *job, struct sandlock_process *p, struct sandlock_error *err)
+{
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return api_fail(err, SANDLOCK_E_LIMIT, errno, "Cannot make the control socket: %s",
+				strerror(errno));
+	p->ctl = pair[0];
+	job->ctl = pair[1];
+	int on = 1;
+	setsockopt(p->ctl, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	if (!job->supervised)
+		return 0;
+	job->host_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (job->host_pidfd < 0)
+		return api_fail(err, SANDLOCK_E_UNSUPPORTED, errno,
+				"Cannot watch the calling process (pidfd_open): %s: Linux 5.3 or later "
+				"is needed, or an outer seccomp filter blocks the call",
+				strerror(errno));
+	return 0;
+}
+
+static int start(struct job_request *req, struct sandlock_process *p, struct sandlock_error *err)
+{
+	struct job *job = p->job;
+	int r = open_channels(job, p, err);
+	if (r < 0)
+		return r;
+	if (req->rung == RUNG_PLAIN && plan_guardian(job) < 0)
+		return api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");
+	pid_t pid = clone_keeper(req, job, &p->keeper_pidfd);
+	if (pid < 0) {
+		p->keeper_pidfd = -1;
+		job_fail(job, req->rung == RUNG_BASE ? STEP_NAMESPACE : STEP_CHILD_CLONE, -pid, 0);
+		return job_explain(req, job, err);
+	}
+	p->keeper_pid = pid;
+	if (await_start(p) == 1) {
+		warn_missing(req, job);
+		if (!job->supervised)
+			p->child_pidfd = (int)syscall(SYS_pidfd_open, p->child_pid, 0);
+		return 0;
+	}
+	reap_keeper(p);
+	p->ended = true;
+	if (job->state.step == STEP_NONE)
+		return api_fail(err, SANDLOCK_E_INTERNAL, ECHILD,
+				"The guardian ended before the command was started: it was killed, or "
+				"memory is short");
+	return job_explain(req, job, err);
+}
+
+int launch(struct job_request *req, struct sandlock_process **ret_process, struct sandlock_error *err)
+{
+	struct job *job = NULL;
+	int r = job_build(req, &job, err);
+	if (r < 0)
+		return r;
+	struct sandlock_process *p = xnew(struct sandlock_process);
+	p->job = job;
+	p->rung = req->rung;
+	p->ctl = p->epoll_fd = p->child_pidfd = p->pty_fd = p->keeper_pidfd = -1;
+	r = start(req, p, err);
+	/* The job itself stays as it is: guardian and child may be reading it. */
+	util_close(job->ctl);
+	util_close(job->host_pidfd);
+	util_close(job->null_fd);
+	util_close(job->memfd);
+	req->failed_step = job->state.step;
+	if (r < 0) {
+		p->ended = true;
+		sandlock_process_free(p);
+		return r;
+	}
+	*ret_process = p;
+	return 0;
+}

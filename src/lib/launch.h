@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a finished policy to a running sandbox: builds the job, starts keeper and guardian, and owns
+ * what the host holds of one sandbox.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/strv.h"
+#include "lib/notify.h"
+#include "policy/policy.h"
+#include "sandlock/sandlock.h"
+#include "sys/landlock.h"
+
+struct job;
+
+/* How a sandbox is held together, best first. */
+enum rung {
+	RUNG_BASE,  /* guardian as pid 1 of its own namespaces */
+	RUNG_PLAIN, /* guardian as a subreaper with scoped signals */
+	RUNG_NONE,  /* no supervisor */
+	RUNG_COUNT,
+};
+
+/* A runtime directory's entry that makes a name unique (registry.c). */
+struct registry_entry {
+	int dir_fd;  /* the runtime directory, -1: none */
+	int lock_fd; /* flock held while the sandbox lives */
+	char *name;
+};
+
+/* Everything that one spawn prepares; job_request_done releases it. */
+struct job_request {
+	const struct policy *policy;
+	const struct sandlock_spawn *spawn;
+	const struct landlock_caps *caps;
+	enum rung rung;
+	bool in_place;
+	struct registry_entry registry;
+	int tmp_fd;
+	char *tmp_name;
+	struct strv *warnings; /* appended to */
+	int failed_step;       /* out: enum job_step of a failed launch */
+};
+
+struct sandlock_process {
+	struct job *job;
+	enum rung rung;
+	pid_t keeper_pid; /* guardian or keeper: the host's child */
+	int keeper_pidfd;
+	int ctl;
+	int epoll_fd;
+	pid_t child_pid;
+	int child_pidfd; /* unsupervised only */
+	int pty_fd;
+	bool ended;
+	bool kill_sent;
+	struct sandlock_result result;
+	struct listener listener;
+	uint64_t timeout_ms;
+	struct landlock_caps caps;
+	enum protection_state prot[PROT_COUNT];
+	char *name;
+};
+
+/* Fills ERR (may be NULL) and returns -CODE. */
+int api_fail(struct sandlock_error *err, enum sandlock_code code, int sys_errno, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Adds a line unless it is there already. */
+void warn_add(struct strv *warnings, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The job in a mapping of its own, or a code < 0 with ERR filled. */
+int job_build(struct job_request *req, struct job **ret_job, struct sandlock_error *err);
+void job_free(struct job *job);
+
+/* Landlock's part of the job (job_landlock.c): rights, scopes, ports, waivers. */
+int job_plan_landlock(struct job_request *req, struct job *job, struct sandlock_error *err);
+/* The paths (job_rules.c). */
+int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_error *err);
+/* Memory in the job's mapping, zeroed, 16-byte aligned; NULL when it is full. */
+void *job_alloc(struct job *job, size_t size);
+const char *job_strdup(struct job *job, const char *s);
+
+/* The start's failure as a message (job_error.c). */
+int job_explain(const struct job_request *req, const struct job *job, struct sandlock_error *err);
+/* What stands in the way of executing argv[0]: appended to the message (exec_explain.c). */
+void exec_explain(const struct job_request *req, const struct job *job, char *ret_text, size_t size);
+
+int launch(struct job_request *req, struct sandlock_process **ret_process, struct sandlock_error *err);
+
+/*
+ * Claims NAME for this user among live sandboxes. -SANDLOCK_E_EXISTS if it is taken. Without a
+ * runtime directory a warning is added and the entry stays empty.
+ */
+int registry_claim(const char *name, struct registry_entry *ret_entry, struct strv *warnings,
+		   struct sandlock_error *err);
+/* Writes the pid file once the command runs. */
+void registry_started(const struct registry_entry *entry, pid_t child, pid_t supervisor);
+void registry_done(struct registry_entry *entry);

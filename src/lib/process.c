@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public calls on a running sandbox. A handle owns the guardian by pidfd; once the end has been
+ * seen it is inert: it signals nobody and gives the same result for ever.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/seccomp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "confine/job.h"
+#include "lib/launch.h"
+#include "lib/lib_internal.h"
+#include "lib/report.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* --- Starting --------------------------------------------------------------------------------- */
+
+static bool has_tmpdir(const struct job_request *req)
+{
+	char *const *env = req->spawn->envp ? req->spawn->envp : environ;
+	for (size_t i = 0; env && env[i] && !req->policy->clean_env; i++) {
+		if (str_starts(env[i], "TMPDIR="))
+			return true;
+	}
+	for (size_t i = 0; i < req->policy->env.n; i++) {
+		if (str_starts(req->policy->env.v[i], "TMPDIR="))
+			return true;
+	}
+	for (size_t i = 0; i < req->policy->fs_write.n; i++) {
+		if (str_eq(req->policy->fs_write.v[i], "/tmp") ||
+		    str_eq(req->policy->fs_write.v[i], "/"))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Without the base, access(2) claims that /tmp is writable, and programs that believe it fail: they
+ * get a private directory instead, which the guardian removes at the end.
+ */
+static void make_tmpdir(struct job_request *req)
+{
+	if (req->rung != RUNG_PLAIN || has_tmpdir(req))
+		return;
+	char path[] = "/tmp/sandlock-XXXXXX";
+	if (!mkdtemp(path)) {
+		warn_add(req->warnings, "no private TMPDIR could be made in /tmp (%s)",
+			 strerror(errno));
+		return;
+	}
+	req->tmp_fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (req->tmp_fd < 0) {
+		rmdir(path);
+		return;
+	}
+	req->tmp_name = xstrdup(path + strlen("/tmp/"));
+}
+
+static void request_done(struct job_request *req, bool started)
+{
+	if (!started && req->tmp_name)
+		unlinkat(req->tmp_fd, req->tmp_name, AT_REMOVEDIR);
+	util_close(req->tmp_fd);
+	free(req->tmp_name);
+	if (!started && req->registry.name)
+		raw_remove_tree(req->registry.dir_fd, req->registry.name);
+	registry_done(&req->registry);
+}
+
+static int spawn_on(struct sandlock_policy *policy, struct job_request *req,
+		    struct sandlock_process **ret_process, struct sandlock_error *err)
+{
+	int r = 0;
+	req->tmp_fd = req->registry.dir_fd = req->registry.lock_fd = -1;
+	req->tmp_name = NULL;
+	make_tmpdir(req);
+	if (req->policy->name && req->rung != RUNG_NONE)
+		r = registry_claim(req->policy->name, &req->registry, req->warnings, err);
+	if (r == 0)
+		r = launch(req, ret_process, err);
+	if (r == 0) {
+		struct sandlock_process *p = *ret_process;
+		registry_started(&req->registry, p->child_pid, getpid());
+		p->listener = policy->listener;
+		p->timeout_ms = req->policy->timeout_ms;
+		p->caps = policy->caps;
+		memcpy(p->prot, req->policy->prot, sizeof(p->prot));
+		p->name = req->policy->name ? xstrdup(req->policy->name) : NULL;
+	}
+	request_done(req, r == 0);
+	return r;
+}
+
+/* Whether a failed start says that the base, not the policy, cannot be had here. */
+static bool base_failed(const struct job_request *req)
+{
+	switch (req->failed_step) {
+	case STEP_NAMESPACE:
+	case STEP_ID_MAP:
+	case STEP_MOUNT_PRIVATE:
+	case STEP_MOUNT_CLONE:
+	case STEP_MOUNT_READONLY:
+	case STEP_MOUNT_WRITE:
+	case STEP_MOUNT_PROC:
+	case STEP_MOUNT_DEVPTS:
+	case STEP_MOUNT_SHM:
+	case STEP_HOSTNAME:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Inside a supervised sandbox: its filter answers a second listener like the kernel would. */
+static bool is_supervised_inside(void)
+{
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		       NULL) < 0 &&
+	       errno == EBUSY;
+}
+
+static int check_spawn(const struct sandlock_spawn *spawn, struct sandlock_error *err)
+{
+	if (!spawn || spawn->struct_size < offsetof(struct sandlock_spawn, flags) ||
+	    !spawn->argv || !spawn->argv[0])
+		return api_fail(err, SANDLOCK_E_INVALID, EINVAL, "There is no command to run");
+	return 0;
+}
+
+static int prepare(struct sandlock_policy *policy, struct sandlock_spawn *in,
+		   struct sandlock_spawn *ret_spawn, const struct policy **ret_policy,
+		   struct sandlock_error *err)
+{
+	int r = check_spawn(in, err);
+	if (r < 0)
+		return r;
+	memset(ret_spawn, 0, sizeof(*ret_spawn));
+	memcpy(ret_spawn, in,
+	       in->struct_size < sizeof(*ret_spawn) ? in->struct_size : sizeof(*ret_spawn));
+	r = lib_policy_finish(policy, ret_policy, err);
+	if (r < 0)
+		return r;
+	if (!policy->caps_known)
+		landlock_probe(&policy->caps);
+	policy->caps_known = true;
+	return 0;
+}
+
+static void tell_failure(const struct sandlock_policy *policy, const struct job_request *req,
+			 const struct sandlock_error *err)
+{
+	struct event e = {.sandbox = req->policy->name,
+			  .op = "start",
+			  .object = req->spawn->argv[0],
+			  .layer = "start",
+			  .rule = err ? err->msg : NULL,
+			  .error = err ? err->sys_errno : 0};
+	notify_event(&policy->listener, &e);
+}
+
+int sandlock_policy_no_supervisor(struct sandlock_policy *policy)
+{
+	const struct policy *p = NULL;
+	int r = lib_policy_finish(policy, &p, NULL);
+	return r < 0 ? r : p->no_supervisor;
+}
+
+int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
+		   struct sandlock_process **ret_process, struct sandlock_error *err)
+{
+	struct sandlock_spawn sp;
+	const struct policy *p = NULL;
+	int r = prepare(policy, spawn, &sp, &p, err);
+	if (r < 0)
+		return r;
+	struct job_request req = {.policy = p,
+				  .spawn = &sp,
+				  .caps = &policy->caps,
+				  .rung = RUNG_BASE,
+				  .warnings = &policy->warnings};
+	if (p->no_supervisor)
+		req.rung = RUNG_NONE;
+	else if (p->view == VIEW_NOTIFY || (p->view == VIEW_AUTO && policy->base_impossible))
+		req.rung = RUNG_PLAIN;
+	if (!p->no_supervisor && is_supervised_inside())
+		return api_fail(err, SANDLOCK_E_UNSUPPORTED, EBUSY,
+				"This is already inside a supervised sandbox, and the kernel gives a "
+				"process one supervisor: use --no-supervisor here, or for the outer one");
+	r = spawn_on(policy, &req, ret_process, err);
+	if (r < 0 && req.rung == RUNG_BASE && p->view == VIEW_AUTO && base_failed(&req)) {
+		policy->base_impossible = true;
+		req.rung = RUNG_PLAIN;
+		r = spawn_on(policy, &req, ret_process, err);
+	}
+	if (r < 0)
+		tell_failure(policy, &req, err);
+	if (r == 0 && spawn->struct_size >= sizeof(*spawn)) {
+		spawn->ret_pty = (*ret_process)->pty_fd;
+		(*ret_process)->pty_fd = -1;
+	}
+	return r;
+}
+
+int sandlock_exec(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
+		  struct sandlock_error *err)
+{
+	struct sandlock_spawn sp;
+	const struct policy *p = NULL;
+	int r = prepare(policy, spawn, &sp, &p, err);
+	if (r < 0)
+		return r;
+	if (!p->no_supervisor)
+		return api_fail(err, SANDLOCK_E_STATE, EINVAL,
+				"Executing in place needs no-supervisor in the policy");
+	struct job_request req = {.policy = p,
+				  .spawn = &sp,
+				  .caps = &policy->caps,
+				  .rung = RUNG_NONE,
+				  .in_place = true,
+				  .tmp_fd = -1,
+				  .registry = {.dir_fd = -1, .lock_fd = -1},
+				  .warnings = &policy->warnings};
+	struct job *job = NULL;
+	r = job_build(&req, &job, err);
+	if (r < 0)
+		return r;
+	child_run(job);
+	return job_explain(&req, job, err);
+}
+
+/* --- Waiting ---------------------------------------------------------------------------------- */
+
+static void fill_result(struct sandlock_process *p)
+{
+	const struct job_state *st = &p->job->state;
+	struct sandlock_result *res = &p->result;
+	res->reason = SANDLOCK_KILLED;
+	res->exit_code = -1;
+	if (st->wait_code == CLD_EXITED)
+		res->exit_code = st->wait_status;
+	else
+		res->signal = st->wait_code ? st->wait_status : SIGKILL;
+	if (st->end == END_MAIN && !(p->rung == RUNG_NONE && p->kill_sent))
+		res->reason = st->wait_code == CLD_EXITED ? SANDLOCK_EXITED : SANDLOCK_SIGNALED;
+	else if (st->end == END_TIMEOUT)
+		res->reason = SANDLOCK_TIMED_OUT;
+	if (res->reason == SANDLOCK_TIMED_OUT || res->reason == SANDLOCK_KILLED)
+		res->exit_code = -1;
+	if (st->end_ns > st->start_ns)
+		res->run_ms = (uint64_t)(st->end_ns - st->start_ns) / 1000000;
+	res->peak_rss_bytes = (uint64_t)st->max_rss_kib * 1024;
+}
+
+static void tell_end(const struct sandlock_process *p)
+{
+	if (p->result.reason != SANDLOCK_TIMED_OUT)
+		return;
+	char object[32];
+	snprintf(object, sizeof(object), "%g s", (double)p->timeout_ms / 1000);
+	struct event e = {.sandbox = p->name,
+			  .pid = p->child_pid,
+			  .op = "time-out",
+			  .object = object,
+			  .layer = "limit",
+			  .rule = "the run's time limit is over",
+			  .allow = "--timeout with more seconds",
+			  .error = ETIMEDOUT};
+	notify_event(&p->listener, &e);
+}
+
+static void finish(struct sandlock_process *p)
+{
+	siginfo_t info;
+	while (waitid((idtype_t)P_PIDFD, (id_t)p->keeper_pidfd, &info, WEXITED | __WALL) < 0 &&
+	       errno == EINTR)
+		;
+	p->ended = true;
+	fill_result(p);
+	tell_end(p);
+	p->child_pid = 0;
+}
+
+static int give_result(const struct sandlock_process *p, struct sandlock_result *ret_result,
+		       struct sandlock_error *err)
+{
+	size_t size = ret_result->struct_size;
+	if (size < sizeof(size) || size > 4096)
+		return api_fail(err, SANDLOCK_E_INVALID, EINVAL,
+				"struct sandlock_result has a struct_size of %zu", size);
+	struct sandlock_result copy = p->result;
+	copy.struct_size = size;
+	memcpy(ret_result, &copy, size < sizeof(copy) ? size : sizeof(copy));
+	return 0;
+}
+
+/* Takes reports until one is an outcome: SANDLOCK_STOPPED, SANDLOCK_CONTINUED, or 0 for none. */
+static int take_reports(struct sandlock_process *p, int *ret_signal)
+{
+	struct report_msg msg;
+	while (report_receive(p->ctl, &msg) == 1) {
+		if (msg.fd >= 0)
+			close(msg.fd);
+		if (msg.kind == REPORT_STOPPED) {
+			*ret_signal = msg.value;
+			return SANDLOCK_STOPPED;
+		}
+		if (msg.kind == REPORT_CONTINUED)
+			return SANDLOCK_CONTINUED;
+	}
+	return 0;
+}
+
+int sandlock_wait(struct sandlock_process *p, int timeout_ms, struct sandlock_result *ret_result,
+		  struct sandlock_error *err)
+{
+	int64_t until = timeout_ms >= 0 ? now_ms() + timeout_ms : -1;
+	bool ctl_open = true;
+	while (!p->ended) {
+		struct pollfd pfd[2] = {{.fd = p->keeper_pidfd, .events = POLLIN},
+					{.fd = ctl_open ? p->ctl : -1, .events = POLLIN}};
+		int64_t left = until < 0 ? -1 : until - now_ms();
+		int n = poll(pfd, 2, until < 0 ? -1 : (int)(left < 0 ? 0 : left));
+		if (n < 0 && errno != EINTR)
+			return api_fail(err, SANDLOCK_E_INTERNAL, errno, "Waiting failed: %s",
+					strerror(errno));
+		if (n < 0 || (n == 0 && left > 0))
+			continue;
+		if (n == 0)
+			return api_fail(err, SANDLOCK_E_TIMEOUT, ETIMEDOUT,
+					"The sandbox has not ended yet");
+		if (pfd[1].revents & POLLIN) {
+			int sig = 0;
+			int outcome = take_reports(p, &sig);
+			if (outcome) {
+				struct sandlock_result now = {.exit_code = -1, .signal = sig};
+				p->result = now;
+				int r = give_result(p, ret_result, err);
+				return r < 0 ? r : outcome;
+			}
+		}
+		if ((pfd[1].revents & (POLLHUP | POLLERR)) && !(pfd[1].revents & POLLIN))
+			ctl_open = false;
+		if (pfd[0].revents)
+			finish(p);
+	}
+	return give_result(p, ret_result, err);
+}
+
+int sandlock_process_fd(struct sandlock_process *p)
+{
+	if (p->epoll_fd >= 0)
+		return p->epoll_fd;
+	auto_close int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event ev = {.events = EPOLLIN};
+	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, p->keeper_pidfd, &ev) < 0 ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, p->ctl, &ev) < 0)
+		return -SANDLOCK_E_LIMIT;
+	p->epoll_fd = take_fd(&fd);
+	return p->epoll_fd;
+}
+
+pid_t sandlock_process_pid(const struct sandlock_process *p)
+{
+	return p->ended ? 0 : p->child_pid;
+}
+
+/* --- Signals ---------------------------------------------------------------------------------- */
+
+static int send_command(struct sandlock_process *p, int kind, int value)
+{
+	struct job_msg msg = {.kind = kind, .value = value};
+	if (send(p->ctl, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(msg))
+		return 0;
+	return errno == EPIPE || errno == ECONNREFUSED || errno == ECONNRESET ? 0 : -SANDLOCK_E_INTERNAL;
+}
+
+static int signal_child(struct sandlock_process *p, int sig)
+{
+	if (p->child_pidfd < 0 ||
+	    syscall(SYS_pidfd_send_signal, p->child_pidfd, sig, NULL, 0) == 0 || errno == ESRCH)
+		return 0;
+	return -SANDLOCK_E_PERMISSION;
+}
+
+int sandlock_kill(struct sandlock_process *p)
+{
+	p->kill_sent = true;
+	if (p->ended)
+		return 0;
+	if (p->rung == RUNG_NONE)
+		return signal_child(p, SIGKILL);
+	int r = send_command(p, JOB_KILL, 0);
+	/* A full control socket must not save anybody: the base dies with its guardian. */
+	if (r < 0 && p->rung == RUNG_BASE)
+		r = syscall(SYS_pidfd_send_signal, p->keeper_pidfd, SIGKILL, NULL, 0) < 0 ? r : 0;
+	return r;
+}
+
+int sandlock_signal(struct sandlock_process *p, int sig)
+{
+	if (sig < 1 || sig > 64)
+		return -SANDLOCK_E_INVALID;
+	if (p->ended)
+		return 0;
+	return p->rung == RUNG_NONE ? signal_child(p, sig) : send_command(p, JOB_SIGNAL, sig);
+}
+
+void sandlock_process_free(struct sandlock_process *p)
+{
+	if (!p)
+		return;
+	while (!p->ended) {
+		sandlock_kill(p);
+		struct pollfd pfd = {.fd = p->keeper_pidfd, .events = POLLIN};
+		if (poll(&pfd, 1, 100) > 0)
+			finish(p);
+	}
+	util_close(p->keeper_pidfd);
+	util_close(p->ctl);
+	util_close(p->epoll_fd);
+	util_close(p->child_pidfd);
+	util_close(p->pty_fd);
+	job_free(p->job);
+	free(p->name);
+	free(p);
+}
