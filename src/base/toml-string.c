@@ -36,7 +36,7 @@ static int read_unicode_escape(struct toml *t, size_t len, struct buf *ret)
 	if (!utf8_is_scalar(cp))
 		return toml_fail(t, "there is no character U+%04X", (unsigned int)cp);
 	char encoded[4];
-	buf_add(ret, encoded, utf8_encode(cp, encoded));
+	buf_add(ret, encoded, utf8_put(cp, encoded));
 	t->p += len;
 	return 0;
 }

@@ -55,7 +55,7 @@ size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp)
 	return n;
 }
 
-size_t utf8_encode(uint32_t cp, char out[4])
+size_t utf8_put(uint32_t cp, char out[4])
 {
 	assert(utf8_is_scalar(cp));
 	if (cp < 0x80) {

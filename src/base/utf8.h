@@ -16,7 +16,7 @@
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_cp);
 
 /* Writes the character CP (a scalar value: checked by assertion) to OUT; returns its bytes, 1-4. */
-size_t utf8_encode(uint32_t cp, char out[4]);
+size_t utf8_put(uint32_t cp, char out[4]);
 
 /* Whether CP is a scalar value: at most U+10FFFF and no surrogate. */
 bool utf8_is_scalar(uint32_t cp);
