@@ -142,7 +142,7 @@ static uint32_t run_weight(const struct tree *t, size_t i)
  */
 static size_t tree_join(struct tree *t)
 {
-	int16_t line[RUNS_MAX];
+	int16_t line[RUNS_MAX] = {0};
 	size_t n = t->n_runs;
 
 	for (size_t i = 0; i < n; i++) {

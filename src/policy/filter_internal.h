@@ -23,9 +23,8 @@ struct filter_sets {
 int filter_make_sets(const struct strv *extra_allow, const struct strv *extra_deny,
 		     bool ipc_namespace, struct filter_sets *ret_sets, struct err *err);
 
-/* What becomes of the call in row number ROW. */
-unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_sets *sets,
-			 size_t row);
+/* What becomes of the call in row number I. */
+unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_sets *sets, size_t i);
 
 /* What the argument checks need to know. */
 struct filter_args_ctx {

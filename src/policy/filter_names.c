@@ -25,7 +25,7 @@ static struct shown show(const char *word)
 	struct shown s = {.text = ""};
 	size_t n = 0;
 
-	for (; word[n] && n < sizeof(s.text) - 4; n++)
+	for (; n < sizeof(s.text) - 4 && word[n]; n++)
 		s.text[n] = (char)(isprint((unsigned char)word[n]) ? word[n] : '?');
 	if (word[n])
 		memcpy(s.text + n, "...", 3);
