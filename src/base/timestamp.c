@@ -226,15 +226,22 @@ static struct date_time split_seconds(int64_t sec)
 	return dt;
 }
 
-/* Prints TS with DIGITS decimals, 0 to 9. */
-static const char *print_digits(struct timestamp ts, int digits, char *out)
+/* TS, or the nearest time inside the years 1 to 9999. */
+static struct timestamp clamp(struct timestamp ts)
 {
 	if (ts.sec < FIRST_SECOND)
-		ts = (struct timestamp){.sec = FIRST_SECOND};
+		return (struct timestamp){.sec = FIRST_SECOND};
 	if (ts.sec > LAST_SECOND)
-		ts = (struct timestamp){.sec = LAST_SECOND, .ns = 999999999};
+		return (struct timestamp){.sec = LAST_SECOND, .ns = 999999999};
+	return ts;
+}
+
+/* Prints TS, which is clamped, with DIGITS decimals, 0 to 9. */
+static const char *print_digits(struct timestamp ts, int digits, char *out)
+{
 	struct date_time dt = split_seconds(ts.sec);
 	int32_t part = ts.ns;
+
 	for (int i = digits; i < 9; i++)
 		part /= 10;
 	int n = snprintf(out, TIMESTAMP_TEXT_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d", dt.year,
@@ -248,11 +255,12 @@ static const char *print_digits(struct timestamp ts, int digits, char *out)
 
 const char *timestamp_print_ms(struct timestamp ts, char out[TIMESTAMP_TEXT_SIZE])
 {
-	return print_digits(ts, 3, out);
+	return print_digits(clamp(ts), 3, out);
 }
 
 const char *timestamp_print(struct timestamp ts, char out[TIMESTAMP_TEXT_SIZE])
 {
+	ts = clamp(ts);
 	int digits = ts.ns ? 9 : 0;
 	for (int32_t part = ts.ns; digits > 0 && part % 10 == 0; part /= 10)
 		digits--;
