@@ -4,10 +4,10 @@
  * A word that is not known, that both lists hold, or that would break the boundary is an error that
  * names it; nothing is ever left out in silence.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/util.h"
 #include "policy/filter_internal.h"
@@ -15,43 +15,38 @@
 /* Without these no program can start or end, so denying them could only break every run. */
 static const char *const vital[] = {"execve", "exit", "exit_group", "rt_sigreturn"};
 
-/* A user's word as it may stand in a message: short, and without control characters. */
-struct shown {
-	char text[64];
-};
-
-static struct shown show(const char *word)
+/* "clock, fanotify, …": all groups, for a message. */
+static void list_groups(struct buf *b)
 {
-	struct shown s = {.text = ""};
-	size_t n = 0;
+	uint16_t bit;
 
-	for (; n < sizeof(s.text) - 4 && word[n]; n++)
-		s.text[n] = (char)(isprint((unsigned char)word[n]) ? word[n] : '?');
-	if (word[n])
-		memcpy(s.text + n, "...", 3);
-	return s;
+	for (size_t i = 0;; i++) {
+		const char *name = syscall_group_name(i, &bit);
+		if (!name || buf_printf(b, "%s%s", i ? ", " : "", name) < 0)
+			return;
+	}
 }
 
 static int unknown(const char *option, const char *word, struct err *err)
 {
-	struct shown s = show(word);
 	const char *near = syscall_nearest(word);
+	char shown[QUOTE_SIZE];
 
+	quote_text(word, strlen(word), shown, sizeof(shown));
 	if (near)
 		return err_set(err, EINVAL,
-			       "%s: \"%s\" is neither a system call nor a group; did you mean "
-			       "\"%s\"?",
-			       option, s.text, near);
+			       "%s: %s is neither a system call nor a group; did you mean \"%s\"?",
+			       option, shown, near);
+	AUTO(buf_done) struct buf groups = BUF_INIT(256);
+	list_groups(&groups);
 	return err_set(err, EINVAL,
-		       "%s: \"%s\" is neither a system call nor a group; groups are listed in "
-		       "sandlock-policy(5)",
-		       option, s.text);
+		       "%s: %s is neither a system call nor a group (the groups are %s)", option,
+		       shown, buf_text(&groups));
 }
 
 static int check_allowed_row(const char *word, const struct syscall_row *row, bool ipc_namespace,
 			     struct err *err)
 {
-	struct shown s = show(word);
 	const char *reason = row->no_waiver;
 
 	if (!reason && !ipc_namespace &&
@@ -62,9 +57,9 @@ static int check_allowed_row(const char *word, const struct syscall_row *row, bo
 		return 0;
 	if (str_eq(word, row->name))
 		return err_set(err, EINVAL, "--extra-allow-syscall: \"%s\" cannot be allowed: %s",
-			       s.text, reason);
+			       word, reason);
 	return err_set(err, EINVAL, "--extra-allow-syscall: \"%s\" (%s) cannot be allowed: %s",
-		       s.text, row->name, reason);
+		       word, row->name, reason);
 }
 
 static int add_allow(struct syscall_set *set, const char *word, bool ipc_namespace, struct err *err)
