@@ -13,6 +13,8 @@ static const struct {
 } commands[] = {
 	/* clang-format off */
 	{"run",             cli_run,             "run a command in a sandbox"},
+	{"profile",         cli_profile,         "list, show, delete or validate profiles"},
+	{"complete-script", cli_complete_script, "print the completion script of a shell"},
 	/* clang-format on */
 };
 

@@ -179,7 +179,6 @@ static void main_has_ended(struct guardian *g, const siginfo_t *info, const stru
 	st->max_rss_kib = ru->ru_maxrss;
 	if (st->end == END_NONE)
 		st->end = END_MAIN;
-	report(g, REPORT_ENDED, 0);
 	g->ending = true;
 }
 

@@ -190,7 +190,6 @@ enum job_report {
 	REPORT_STARTED = 'x',	/* the command is executing */
 	REPORT_STOPPED = 's',	/* value: signal */
 	REPORT_CONTINUED = 'c',
-	REPORT_ENDED = 'e',	/* the command has ended; the tree is being killed */
 };
 
 struct job_msg {

@@ -108,18 +108,19 @@ static void reap_keeper(struct sandlock_process *p)
 		;
 }
 
-/* Handles one report. 1 once the command is executing. */
-static int start_report(struct sandlock_process *p)
+/* Handles the reports that are there. 1 once the command is executing, else 0. */
+static int start_reports(struct sandlock_process *p)
 {
 	struct report_msg msg;
-	int r = report_receive(p->ctl, &msg);
-	if (r <= 0)
-		return r;
-	if (msg.kind == REPORT_CHILD)
-		p->child_pid = msg.pid;
-	if (msg.kind == REPORT_PTY)
-		p->pty_fd = msg.fd;
-	return msg.kind == REPORT_STARTED;
+	while (report_receive(p->ctl, &msg) == 1) {
+		if (msg.kind == REPORT_CHILD)
+			p->child_pid = msg.pid;
+		if (msg.kind == REPORT_PTY)
+			p->pty_fd = msg.fd;
+		if (msg.kind == REPORT_STARTED)
+			return 1;
+	}
+	return 0;
 }
 
 /* Waits until the command executes (1) or its keeper is gone (0). */
@@ -130,13 +131,10 @@ static int await_start(struct sandlock_process *p)
 	for (;;) {
 		if (poll(pfd, 2, -1) < 0)
 			continue;
-		while (pfd[0].revents & POLLIN) {
-			int r = start_report(p);
-			if (r == 1)
-				return 1;
-			if (r < 0)
-				break;
-		}
+		if ((pfd[0].revents & POLLIN) && start_reports(p) == 1)
+			return 1;
+		if ((pfd[0].revents & (POLLHUP | POLLERR)) && !(pfd[0].revents & POLLIN))
+			pfd[0].fd = -1;
 		if (pfd[1].revents)
 			return 0;
 	}

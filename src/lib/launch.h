@@ -52,6 +52,7 @@ struct sandlock_process {
 	pid_t keeper_pid; /* guardian or keeper: the host's child */
 	int keeper_pidfd;
 	int ctl;
+	bool ctl_gone; /* the other side has closed it */
 	int epoll_fd;
 	pid_t child_pid;
 	int child_pidfd; /* unsupervised only */

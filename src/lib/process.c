@@ -334,14 +334,21 @@ static int take_reports(struct sandlock_process *p, int *ret_signal)
 	return 0;
 }
 
+/* The other side is gone: from now on only the keeper's end counts, and nobody may spin on this. */
+static void stop_listening(struct sandlock_process *p)
+{
+	p->ctl_gone = true;
+	if (p->epoll_fd >= 0)
+		epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, p->ctl, NULL);
+}
+
 int sandlock_wait(struct sandlock_process *p, int timeout_ms, struct sandlock_result *ret_result,
 		  struct sandlock_error *err)
 {
 	int64_t until = timeout_ms >= 0 ? now_ms() + timeout_ms : -1;
-	bool ctl_open = true;
 	while (!p->ended) {
 		struct pollfd pfd[2] = {{.fd = p->keeper_pidfd, .events = POLLIN},
-					{.fd = ctl_open ? p->ctl : -1, .events = POLLIN}};
+					{.fd = p->ctl_gone ? -1 : p->ctl, .events = POLLIN}};
 		int64_t left = until < 0 ? -1 : until - now_ms();
 		int n = poll(pfd, 2, until < 0 ? -1 : (int)(left < 0 ? 0 : left));
 		if (n < 0 && errno != EINTR)
@@ -362,8 +369,8 @@ int sandlock_wait(struct sandlock_process *p, int timeout_ms, struct sandlock_re
 				return r < 0 ? r : outcome;
 			}
 		}
-		if ((pfd[1].revents & (POLLHUP | POLLERR)) && !(pfd[1].revents & POLLIN))
-			ctl_open = false;
+		if (pfd[1].revents & (POLLHUP | POLLERR))
+			stop_listening(p);
 		if (pfd[0].revents)
 			finish(p);
 	}
@@ -377,7 +384,7 @@ int sandlock_process_fd(struct sandlock_process *p)
 	auto_close int fd = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event ev = {.events = EPOLLIN};
 	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, p->keeper_pidfd, &ev) < 0 ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, p->ctl, &ev) < 0)
+	    (!p->ctl_gone && epoll_ctl(fd, EPOLL_CTL_ADD, p->ctl, &ev) < 0))
 		return -SANDLOCK_E_LIMIT;
 	p->epoll_fd = take_fd(&fd);
 	return p->epoll_fd;
