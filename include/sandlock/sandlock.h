@@ -172,6 +172,9 @@ struct sandlock_spawn {
 	unsigned short pty_rows; /* initial size with SANDLOCK_SPAWN_PTY; 0: unset */
 	unsigned short pty_cols;
 	int ret_pty; /* out: pty master, owned by the caller, or -1 */
+	/* sandlock_exec only, which does not return: told each warning before confining; may be NULL. */
+	void (*on_warning)(void *data, const char *text);
+	void *on_warning_data;
 };
 
 /*

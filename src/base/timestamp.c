@@ -181,8 +181,8 @@ static int64_t epoch_seconds(const struct date_time *dt)
 
 	for (int month = 1; month < dt->month; month++)
 		days += days_in_month(dt->year, month);
-	return days * SECONDS_PER_DAY + dt->hour * 3600 + (dt->minute - dt->offset_minutes) * 60 +
-	       dt->second;
+	int64_t minutes = (int64_t)dt->hour * 60 + dt->minute - dt->offset_minutes;
+	return days * SECONDS_PER_DAY + minutes * 60 + dt->second;
 }
 
 int timestamp_parse(const char *text, struct timestamp *ret_ts, struct err *err)

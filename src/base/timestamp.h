@@ -34,11 +34,11 @@ struct date_time {
 };
 
 /*
- * Scans the longest date-time, date or time at the start of the LEN bytes at S. Between date and
+ * Scans the longest date-time, date or time at the start of the LEN bytes of TEXT. Between date and
  * time stands T, t, or a blank that a digit follows. Returns the bytes taken (greater than 0), or
  * -EINVAL with a message.
  */
-int date_time_scan(const char *s, size_t len, struct date_time *ret_dt, struct err *err);
+int date_time_scan(const char *text, size_t len, struct date_time *ret_dt, struct err *err);
 
 enum timestamp_outcome {
 	TIMESTAMP_OK = 0,

@@ -43,7 +43,7 @@ struct value {
 };
 
 /* The largest text that the readers take, in bytes. */
-#define VALUE_TEXT_MAX (1024 * 1024)
+#define VALUE_TEXT_MAX ((size_t)1024 * 1024)
 /* The deepest nesting of arrays and tables that the readers take; the root counts as one. */
 #define VALUE_DEPTH_MAX 128
 

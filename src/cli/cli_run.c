@@ -333,6 +333,13 @@ static int start_and_wait(struct run *run)
 	return code;
 }
 
+static void on_warning(void *data, const char *text)
+{
+	const struct run *run = data;
+	if (!run->cli.quiet)
+		cli_warning(text);
+}
+
 /* Without a supervisor nobody stays: this process becomes the command. */
 static int become(struct run *run)
 {
@@ -341,7 +348,8 @@ static int become(struct run *run)
 	sp.flags = SANDLOCK_SPAWN_SHARE_PGRP;
 	int r = sandlock_policy_check(run->policy, &run->err);
 	if (r == 0) {
-		show_warnings(run);
+		sp.on_warning = on_warning;
+		sp.on_warning_data = run;
 		r = sandlock_exec(run->policy, &sp, &run->err);
 	}
 	return start_failed(run, r);

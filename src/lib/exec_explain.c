@@ -134,7 +134,7 @@ static void explain_format(const struct policy *p, const char *path, int code, c
 			 "/bin/sh could not be executed for it");
 }
 
-void exec_explain(const struct job_request *req, const struct job *job, char *ret_text, size_t size)
+bool exec_explain(const struct job_request *req, const struct job *job, char *ret_text, size_t size)
 {
 	const char *name = req->spawn->argv[0];
 	int code = job->state.step_errno;
@@ -157,4 +157,5 @@ void exec_explain(const struct job_request *req, const struct job *job, char *re
 		snprintf(ret_text, size, "there is no such file");
 	else if (!found)
 		snprintf(ret_text, size, "there is no such command on the sandbox's PATH");
+	return found;
 }

@@ -104,12 +104,15 @@ static int explain_exec(const struct job_request *req, const struct job *job,
 	char why[400];
 	int code = job->state.step_errno;
 	why[0] = '\0';
-	exec_explain(req, job, why, sizeof(why));
+	bool found = exec_explain(req, job, why, sizeof(why));
 	enum sandlock_code c = SANDLOCK_E_PERMISSION;
-	if (code == ENOENT || code == ENOTDIR)
+	if (!found) {
+		/* A PATH directory that cannot be entered says EACCES and hides nothing. */
 		c = SANDLOCK_E_NOT_FOUND;
-	else if (code == E2BIG || code == ENOMEM || code == EMFILE || code == ENFILE)
+		code = code == EACCES ? ENOENT : code;
+	} else if (code == E2BIG || code == ENOMEM || code == EMFILE || code == ENFILE) {
 		c = SANDLOCK_E_LIMIT;
+	}
 	return api_fail(err, c, code, "Cannot execute %s: %s%s%s", req->spawn->argv[0],
 			strerror(code), why[0] ? ": " : "", why);
 }

@@ -140,7 +140,7 @@ static int await_start(struct sandlock_process *p)
 	}
 }
 
-static void warn_missing(const struct job_request *req, const struct job *job)
+void warn_missing(const struct job_request *req, const struct job *job)
 {
 	for (size_t i = 0; i < job->n_rules; i++) {
 		if (job->rules[i].missing && !job->rules[i].quiet)

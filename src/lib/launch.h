@@ -88,9 +88,14 @@ const char *job_strdup(struct job *job, const char *s);
 
 /* The start's failure as a message (job_error.c). */
 int job_explain(const struct job_request *req, const struct job *job, struct sandlock_error *err);
-/* What stands in the way of executing argv[0]: appended to the message (exec_explain.c). */
-void exec_explain(const struct job_request *req, const struct job *job, char *ret_text, size_t size);
+/*
+ * What stands in the way of executing argv[0], in words (exec_explain.c). Returns whether a file of
+ * that name was found at all.
+ */
+bool exec_explain(const struct job_request *req, const struct job *job, char *ret_text, size_t size);
 
+/* Warns of read grants that named nothing. */
+void warn_missing(const struct job_request *req, const struct job *job);
 int launch(struct job_request *req, struct sandlock_process **ret_process, struct sandlock_error *err);
 
 /*

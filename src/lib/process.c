@@ -248,7 +248,13 @@ int sandlock_exec(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 	r = job_build(&req, &job, err);
 	if (r < 0)
 		return r;
-	child_run(job);
+	r = job_open_rules(job, false);
+	if (r == 0) {
+		warn_missing(&req, job);
+		for (size_t i = 0; sp.on_warning && i < policy->warnings.n; i++)
+			sp.on_warning(sp.on_warning_data, policy->warnings.v[i]);
+		child_run(job);
+	}
 	return job_explain(&req, job, err);
 }
 
