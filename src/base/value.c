@@ -143,7 +143,7 @@ void value_array_add_take(struct value *array, struct value *child)
 	assert(array->kind == VALUE_ARRAY);
 	size_t room = room_after(array->n);
 	if (room)
-		array->items = xrealloc(array->items, room, sizeof(*array->items));
+		array->items = xrealloc(array->items, room, sizeof(void *));
 	array->items[array->n++] = child;
 }
 
@@ -152,7 +152,7 @@ void value_table_append_take(struct value *table, char *key, size_t len, struct 
 	assert(table->kind == VALUE_TABLE);
 	size_t room = room_after(table->n);
 	if (room) {
-		table->items = xrealloc(table->items, room, sizeof(*table->items));
+		table->items = xrealloc(table->items, room, sizeof(void *));
 		table->keys = xrealloc(table->keys, room, sizeof(*table->keys));
 		table->key_lens = xrealloc(table->key_lens, room, sizeof(*table->key_lens));
 	}

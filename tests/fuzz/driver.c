@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 
-#define INPUT_MAX (4 * 1024 * 1024)
+#define INPUT_MAX ((size_t)4 * 1024 * 1024)
 
 /* Calls the target with the file at PATH, in memory that is exactly as large as the file. */
 static int replay_file(const char *path)
