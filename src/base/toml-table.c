@@ -103,9 +103,8 @@ static int fail_defined(struct toml *t, const struct toml_key *key, size_t n,
 			const struct value *before)
 {
 	char quoted[QUOTE_SIZE];
-	return toml_fail(t, "%s is already defined, as %s in line %d",
-			 toml_key_quote(key, n, quoted, sizeof(quoted)),
-			 value_kind_name(before->kind), before->line);
+	return toml_fail(t, "%s is already defined in line %d",
+			 toml_key_quote(key, n, quoted, sizeof(quoted)), before->line);
 }
 
 /* --- Headers ------------------------------------------------------------------------------- */

@@ -20,16 +20,16 @@ const char *value_kind_name(enum value_kind kind)
 {
 	static const char *const names[VALUE_KIND_COUNT] = {
 		[VALUE_NULL] = "null",
-		[VALUE_BOOL] = "a boolean",
-		[VALUE_INT] = "an integer",
-		[VALUE_FLOAT] = "a float",
-		[VALUE_STRING] = "a string",
-		[VALUE_OFFSET_DATETIME] = "a date-time",
-		[VALUE_LOCAL_DATETIME] = "a local date-time",
-		[VALUE_LOCAL_DATE] = "a local date",
-		[VALUE_LOCAL_TIME] = "a local time",
-		[VALUE_ARRAY] = "an array",
-		[VALUE_TABLE] = "a table",
+		[VALUE_BOOL] = "boolean",
+		[VALUE_INT] = "integer",
+		[VALUE_FLOAT] = "float",
+		[VALUE_STRING] = "string",
+		[VALUE_OFFSET_DATETIME] = "date-time",
+		[VALUE_LOCAL_DATETIME] = "local date-time",
+		[VALUE_LOCAL_DATE] = "local date",
+		[VALUE_LOCAL_TIME] = "local time",
+		[VALUE_ARRAY] = "array",
+		[VALUE_TABLE] = "table",
 	};
 	assert((size_t)kind < ARRAY_SIZE(names));
 	return names[kind];

@@ -47,7 +47,7 @@ struct value {
 /* The deepest nesting of arrays and tables that the readers take; the root counts as one. */
 #define VALUE_DEPTH_MAX 128
 
-/* As messages say it: "a string", "an array". */
+/* As messages say it: "string", "array", "local date-time". */
 const char *value_kind_name(enum value_kind kind);
 void value_free(struct value *v);
 void value_free_cleanup(struct value **v);

@@ -141,15 +141,15 @@ static void test_lines(void **state)
 static void test_errors(void **state)
 {
 	static const char *const rows[][2] = {
-		{"a = 1\na = 2", "2: \"a\" is already defined, as an integer in line 1"},
-		{"[a]\n[b]\n[a]", "3: \"a\" is already defined, as a table in line 1"},
-		{"a.b = 1\n[a]", "2: \"a\" is already defined, as a table in line 1"},
-		{"a = [{}]\n\n[[a]]", "3: \"a\" is already defined, as an array in line 1"},
-		{"a = {}\n[a.b]", "2: \"a\" is already defined, as a table in line 1"},
-		{"[[a]]\n[a]", "2: \"a\" is already defined, as an array in line 1"},
-		{"[a.b]\n[a]\nb.c = 1", "3: \"b\" is already defined, as a table in line 1"},
-		{"a = {b = 1, b.c = 2}", "1: \"b\" is already defined, as an integer in line 1"},
-		{"a.b.c = 1\na.b = 2", "2: \"a.b\" is already defined, as a table in line 1"},
+		{"a = 1\na = 2", "2: \"a\" is already defined in line 1"},
+		{"[a]\n[b]\n[a]", "3: \"a\" is already defined in line 1"},
+		{"a.b = 1\n[a]", "2: \"a\" is already defined in line 1"},
+		{"a = [{}]\n\n[[a]]", "3: \"a\" is already defined in line 1"},
+		{"a = {}\n[a.b]", "2: \"a\" is already defined in line 1"},
+		{"[[a]]\n[a]", "2: \"a\" is already defined in line 1"},
+		{"[a.b]\n[a]\nb.c = 1", "3: \"b\" is already defined in line 1"},
+		{"a = {b = 1, b.c = 2}", "1: \"b\" is already defined in line 1"},
+		{"a.b.c = 1\na.b = 2", "2: \"a.b\" is already defined in line 1"},
 		{"a", "1: = after the key expected at the end of the text"},
 		{"a\n", "1: = after the key expected at the end of the line"},
 		{"a b = 1", "1: = after the key expected at \"b = 1\""},
@@ -196,7 +196,7 @@ static void test_errors(void **state)
 		{"\n# \xff", "2: byte 0xff is not UTF-8"},
 		{"a = 1\xef\xbb\xbf", "1: end of the line expected at \"\\u{feff}\""},
 		{"\"\\u001b\\u202e\" = 1\n\"\\u001b\\u202e\" = 1",
-		 "2: \"\\x1b\\u{202e}\" is already defined, as an integer in line 1"},
+		 "2: \"\\x1b\\u{202e}\" is already defined in line 1"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -70,7 +70,7 @@ static void test_kinds(void **state)
 {
 	for (int kind = 0; kind < VALUE_KIND_COUNT; kind++)
 		assert_true(strlen(value_kind_name((enum value_kind)kind)) > 3);
-	assert_string_equal(value_kind_name(VALUE_ARRAY), "an array");
+	assert_string_equal(value_kind_name(VALUE_ARRAY), "array");
 }
 
 static void test_write_toml(void **state)
