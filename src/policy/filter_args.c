@@ -63,6 +63,7 @@ static bpf_pos check_ioctl_metadata(struct bpf_asm *a)
 		UAPI_FS_IOC_FSSETXATTR,
 		UAPI_FS_IOC_SETVERSION,
 		UAPI_FAT_IOCTL_SET_ATTRIBUTES,
+		UAPI_OCFS2_IOC_REFLINK,
 	};
 	static const uint32_t ext_readers[] = {
 		UAPI_FS_IOC_GETFLAGS,

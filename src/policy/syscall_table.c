@@ -10,7 +10,9 @@
  * set*id, setgroups, capset: allowed. Nothing in a sandbox has a capability, so they can only give
  * up what the caller has.
  * statmount, listmount, listns: ENOSYS, on which programs fall back to /proc, which is granted by
- * name. io_setup and its family are bounded by the filter's checks at open time and stay allowed.
+ * name.
+ * io_setup, io_submit: asynchronous reads and writes of open descriptors, without the flags of send
+ * calls; they reach nothing that read and write do not.
  * uretprobe, uprobe: made by the kernel's own trampolines when an outside tracer watches the
  * program; refusing them would break the traced program.
  * adjtimex, clock_adjtime: reading needs no right, but whether it reads lies in memory.

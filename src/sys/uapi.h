@@ -46,8 +46,8 @@
 #define UAPI_FS_IOC_ENABLE_VERITY	      0x40806685u
 #define UAPI_IOC_TYPE_BTRFS		      0x94u /* FICLONE and friends live here as well */
 #define UAPI_IOC_TYPE_EXT		      0x66u /* 'f': FS_IOC_*, ext4, fscrypt, fsverity */
-/* Socket ioctls 0x8908..0x89ff speak of interfaces, routes and drivers; below are the plain ones.
- */
+#define UAPI_OCFS2_IOC_REFLINK		      0x40186f04u /* makes a file */
+/* Socket ioctls 0x8908..0x89ff speak of interfaces, routes and drivers; those below do not. */
 #define UAPI_SIOC_INTERFACE_FIRST 0x8908u
 #define UAPI_SIOC_INTERFACE_LAST  0x89ffu
 #define UAPI_SIOCOUTQNSD	  0x894bu

@@ -88,7 +88,7 @@ static int judge_ioctl(const struct filter_spec *spec, uint32_t request)
 	if (spec->allow_metadata)
 		return ALLOW;
 	if (request == FS_IOC_FSSETXATTR || request == FS_IOC_SETVERSION ||
-	    request == FAT_IOCTL_SET_ATTRIBUTES)
+	    request == FAT_IOCTL_SET_ATTRIBUTES || request == 0x40186f04 /* OCFS2_IOC_REFLINK */)
 		return EPERM;
 	if (_IOC_TYPE(request) == 'f')
 		return judge_ext_ioctl(request);
