@@ -11,6 +11,9 @@
 #include "base/utf8.h"
 #include "base/value_internal.h"
 
+/* So many bytes of what was found are shown in a message, less where that would cut a character. */
+#define SHOWN_MAX 24
+
 int toml_fail(struct toml *t, const char *fmt, ...)
 {
 	va_list ap;
@@ -42,8 +45,12 @@ int toml_fail_expected(struct toml *t, const char *expected)
 		n++;
 	if (n == 0)
 		return toml_fail(t, "%s expected at the end of the line", expected);
+	if (n > SHOWN_MAX) {
+		for (n = SHOWN_MAX; ((unsigned char)t->p[n] & 0xc0) == 0x80; n--)
+			;
+	}
 	return toml_fail(t, "%s expected at %s", expected,
-			 quote_text(t->p, n < 24 ? n : 24, quoted, sizeof(quoted)));
+			 quote_text(t->p, n, quoted, sizeof(quoted)));
 }
 
 /* Checks the character at P; returns its bytes or a failure. */

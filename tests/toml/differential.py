@@ -418,6 +418,7 @@ def known_documents():
         b"[" + b".".join([b"a"] * 128) + b"]", b".".join([b"a"] * 128) + b"=1",
         b".".join([b"a"] * 129) + b"=1",
         b"[a.b.c]\nz=1\n[a]\nb.x=1", b"[a.b.c]\nz=1\n[a]\nb.c.x=1", b"[[a.b]]\n[a]\nb.y=2",
+        b"[a.b.c]\n[a]\nb.x=1\n[a.b]", b"[a.b.c]\n[a]\nb.x=1\nb.y=2\n[a.b.d]",
         b"a.b=1\n[a]", b"a.b=1\n[a.c]", b"a.b.c=1\n[a.b]", b"[a]\nb.c=1\n[a.b]", b"[a.b]\n[a]\n[a]",
         b"[[a]]\n[a.b]\n[[a]]\n[a.b]", b"[a]\n[[a.b]]\n[[a.b]]", b"a=[]\n[[a]]", b"a={}\n[a.b]",
         b"a={b.c=1}\n[a.b]", b"a={b.c=1, b.d=2}", b"a={b={}, b.c=1}", b"a={b.c=1, b={}}",
