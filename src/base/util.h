@@ -15,7 +15,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-#define auto_free __attribute__((cleanup(util_free_cleanup)))
+#define auto_free  __attribute__((cleanup(util_free_cleanup)))
 #define auto_close __attribute__((cleanup(util_close_cleanup)))
 /* AUTO(policy_unref) struct policy *p: calls policy_unref_cleanup(&p) at the end of scope. */
 #define AUTO(fn) __attribute__((cleanup(fn##_cleanup)))
