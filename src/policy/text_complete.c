@@ -238,19 +238,19 @@ void text_zsh(struct buf *out)
 			 "}\n"
 			 "_sandlock() {\n"
 			 "\tlocal curcontext=\"$curcontext\" state line\n"
-			 "\tlocal -a commands\n"
+			 "\tlocal -a subcommands\n"
 			 "\ttypeset -A opt_args\n"
 			 "\t_arguments -C '1:command:->command' '*::argument:->arguments'\n"
 			 "\tcase $state in\n"
 			 "\tcommand)\n"
-			 "\t\tcommands=(\n");
+			 "\t\tsubcommands=(\n");
 	for (const struct subcommand *c = subcommands; c->name; c++) {
 		buf_printf(out, "\t\t\t'%s:", c->name);
 		zsh_text(out, c->help);
 		buf_add_str(out, "'\n");
 	}
 	buf_add_str(out, "\t\t)\n"
-			 "\t\t_describe command commands\n"
+			 "\t\t_describe command subcommands\n"
 			 "\t\t;;\n"
 			 "\targuments)\n"
 			 "\t\tcase $line[1] in\n"
@@ -314,7 +314,7 @@ static void fish_option(struct buf *out, const struct option *o)
 		add_words(out, o);
 		buf_add_char(out, '\'');
 	} else if (o->id == OPT_PROFILE) {
-		buf_add_str(out, " -x -a '(sandlock profile list 2>/dev/null)'");
+		buf_add_str(out, " -x -a '(sandlock profile list 2>/dev/null | string trim)'");
 	} else if (takes_directory(o)) {
 		buf_add_str(out, " -x -a '(__fish_complete_directories)'");
 	} else {
@@ -341,7 +341,8 @@ void text_fish(struct buf *out)
 			 "function __sandlock_run_complete\n"
 			 "\tset -l words (commandline -opc) (commandline -ct)\n"
 			 "\tset -l dash (contains -i -- -- $words)\n"
-			 "\tcomplete -C (string join ' ' -- $words[(math $dash + 1)..-1])\n"
+			 "\tset -l line (string join ' ' -- $words[(math $dash + 1)..-1])\n"
+			 "\tcomplete \"-C$line\"\n"
 			 "end\n");
 	for (const struct subcommand *c = subcommands; c->name; c++) {
 		buf_printf(out, "complete -c sandlock -n __fish_use_subcommand -f -a %s -d '",
@@ -356,7 +357,7 @@ void text_fish(struct buf *out)
 		"complete -c sandlock -n __sandlock_run_command -x -a '(__sandlock_run_complete)'\n"
 		"complete -c sandlock -n '__fish_seen_subcommand_from profile' -f\n"
 		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and not __fish_seen_subcommand_from list show delete validate' -f -a 'list show delete validate'\n"
-		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and __fish_seen_subcommand_from show delete' -f -a '(sandlock profile list 2>/dev/null)'\n"
+		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and __fish_seen_subcommand_from show delete' -f -a '(sandlock profile list 2>/dev/null | string trim)'\n"
 		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and __fish_seen_subcommand_from validate' -F\n"
 		"complete -c sandlock -n '__fish_seen_subcommand_from profile check' -l json -f -d 'print as JSON'\n"
 		"complete -c sandlock -n '__fish_seen_subcommand_from complete-script' -f -a 'bash zsh fish'\n");
