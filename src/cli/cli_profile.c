@@ -63,8 +63,8 @@ static int profile_show(int argc, char **argv)
 		if (str_eq(argv[i], "--json"))
 			format = "json";
 		else if (name || argv[i][0] == '-')
-			return cli_error(CLI_USAGE, "profile show takes one name and --json, not %s",
-					 argv[i]);
+			return cli_error(CLI_USAGE,
+					 "profile show takes one name and --json, not %s", argv[i]);
 		else
 			name = argv[i];
 	}
@@ -120,7 +120,8 @@ static int profile_validate(int argc, char **argv)
 	int code = CLI_OK;
 
 	if (argc == 0)
-		return cli_error(CLI_USAGE, "profile validate needs the name or the file of a profile");
+		return cli_error(CLI_USAGE,
+				 "profile validate needs the name or the file of a profile");
 	for (int i = 0; i < argc; i++)
 		if (validate_one(argv[i]) != CLI_OK)
 			code = CLI_FAILED;
@@ -131,10 +132,10 @@ static const struct {
 	const char *name;
 	int (*fn)(int argc, char **argv);
 } actions[] = {
-	{ "list", profile_list },
-	{ "show", profile_show },
-	{ "delete", profile_delete },
-	{ "validate", profile_validate },
+	{"list", profile_list},
+	{"show", profile_show},
+	{"delete", profile_delete},
+	{"validate", profile_validate},
 };
 
 int cli_profile(int argc, char **argv)

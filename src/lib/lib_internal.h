@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the public API share: the policy handle, the way from an internal failure to one
- * of the closed list of codes, and where profiles come from.
+ * What the files of the public API share: the policy handle, the way from an internal failure to
+ * one of the closed list of codes, and where profiles come from.
  */
 #pragma once
 
@@ -19,10 +19,10 @@ struct policy;
 struct value;
 
 struct sandlock_policy {
-	struct builder *builder; /* never NULL */
-	struct policy *policy;	 /* finished form; NULL until asked for and after each change */
-	char **command;		 /* NULL-terminated copy of program.exec and args, or NULL */
-	struct strv warnings;	 /* what sandlock_policy_warning shows */
+	struct builder *builder;  /* never NULL */
+	struct policy *policy;	  /* finished form; NULL until asked for and after each change */
+	char **command;		  /* NULL-terminated copy of program.exec and args, or NULL */
+	struct strv warnings;	  /* what sandlock_policy_warning shows */
 	struct listener listener; /* of events */
 
 	/* What the starts have found out about this machine (process.c). */

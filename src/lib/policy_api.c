@@ -83,7 +83,7 @@ int lib_fail(struct sandlock_error *err, const struct err *e)
 	enum sandlock_code code = lib_code(e->code);
 
 	if (err) {
-		*err = (struct sandlock_error){ .code = (int)code, .sys_errno = e->code };
+		*err = (struct sandlock_error){.code = (int)code, .sys_errno = e->code};
 		snprintf(err->msg, sizeof(err->msg), "%s", e->msg);
 	}
 	return -(int)code;
@@ -91,7 +91,7 @@ int lib_fail(struct sandlock_error *err, const struct err *e)
 
 static int fail_with(struct sandlock_error *err, int errno_value, const char *msg)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 
 	err_set(&e, errno_value, "%s", msg);
 	return lib_fail(err, &e);
@@ -161,9 +161,9 @@ static void end_change(struct sandlock_policy *p)
 int sandlock_policy_set(struct sandlock_policy *policy, const char *option, const char *value,
 			struct sandlock_error *err)
 {
-	struct origin from = { .kind = ORIGIN_API };
+	struct origin from = {.kind = ORIGIN_API};
 	const struct option *o = option_find(option);
-	struct err e = { 0 };
+	struct err e = {0};
 
 	if (!o || (o->flags & OPTION_CLI_ONLY) || o->id == OPT_INCLUDE) {
 		err_set(&e, o ? EINVAL : ENOENT,
@@ -187,7 +187,7 @@ int sandlock_policy_set(struct sandlock_policy *policy, const char *option, cons
 static int load(struct sandlock_policy *policy, struct profile_text *text,
 		struct sandlock_error *err)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 
 	begin_change(policy);
 
@@ -200,8 +200,8 @@ static int load(struct sandlock_policy *policy, struct profile_text *text,
 int sandlock_policy_load_profile(struct sandlock_policy *policy, const char *name,
 				 struct sandlock_error *err)
 {
-	struct profile_text text = { 0 };
-	struct err e = { 0 };
+	struct profile_text text = {0};
+	struct err e = {0};
 
 	if (profile_read_name(name, &text, &e) < 0)
 		return lib_fail(err, &e);
@@ -211,8 +211,8 @@ int sandlock_policy_load_profile(struct sandlock_policy *policy, const char *nam
 int sandlock_policy_load_file(struct sandlock_policy *policy, const char *path,
 			      struct sandlock_error *err)
 {
-	struct profile_text text = { 0 };
-	struct err e = { 0 };
+	struct profile_text text = {0};
+	struct err e = {0};
 
 	if (profile_read_path(path, NULL, &text, &e) < 0)
 		return lib_fail(err, &e);
@@ -250,11 +250,13 @@ static int load_profiles(struct sandlock_policy *policy, const struct args *args
 		if (item->option->id != OPT_PROFILE && item->option->id != OPT_PROFILE_FILE)
 			continue;
 		if (found && found->option == item->option)
-			return fail_with(err, EINVAL,
-					 "only one profile can be given; a profile file can include others");
+			return fail_with(
+				err, EINVAL,
+				"only one profile can be given; a profile file can include others");
 		if (found)
 			return fail_with(err, EINVAL,
-					 "--profile and --profile-file contradict each other; give one of them");
+					 "--profile and --profile-file contradict each other; give "
+					 "one of them");
 		found = item;
 	}
 	if (!found)
@@ -305,8 +307,8 @@ static void fill_cli(const struct builder *b, const struct arg_item *item, struc
 static int apply_args(struct sandlock_policy *policy, const struct args *args,
 		      struct sandlock_cli *cli, struct sandlock_error *err)
 {
-	struct origin from = { .kind = ORIGIN_FLAG };
-	struct err e = { 0 };
+	struct origin from = {.kind = ORIGIN_FLAG};
+	struct err e = {0};
 
 	for (size_t i = 0; i < args->n; i++) {
 		const struct arg_item *item = &args->v[i];
@@ -337,9 +339,9 @@ static void put_cli(struct sandlock_cli *to, struct sandlock_cli *from)
 int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc, char *const *argv,
 			       struct sandlock_cli *cli, int *ret_used, struct sandlock_error *err)
 {
-	AUTO(args_done) struct args args = { 0 };
-	struct sandlock_cli mine = { .status_fd = -1 };
-	struct err e = { 0 };
+	AUTO(args_done) struct args args = {0};
+	struct sandlock_cli mine = {.status_fd = -1};
+	struct err e = {0};
 
 	if (args_parse(argc, argv, &args, &e) < 0)
 		return lib_fail(err, &e);
@@ -370,7 +372,7 @@ int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc, char *c
 int lib_policy_finish(struct sandlock_policy *policy, const struct policy **ret_policy,
 		      struct sandlock_error *err)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 
 	if (!policy->policy) {
 		if (builder_finish(policy->builder, &policy->policy, &e) < 0)
@@ -393,7 +395,7 @@ int sandlock_policy_print(struct sandlock_policy *policy, const char *format, ch
 			  struct sandlock_error *err)
 {
 	struct value *root = NULL;
-	struct err e = { 0 };
+	struct err e = {0};
 
 	if (!str_eq(format, "toml") && !str_eq(format, "json"))
 		return fail_with(err, EINVAL, "the format of a policy is toml or json");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where profiles are: the user's own directories, the built-in ones, files by path. A profile's name
- * is never a path: it holds no slash and is looked for in these places only.
+ * Where profiles are: the user's own directories, the built-in ones, files by path. A profile's
+ * name is never a path: it holds no slash and is looked for in these places only.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ void profile_text_done(struct profile_text *t)
 	free(t->label);
 	free(t->dir);
 	free(t->id);
-	*t = (struct profile_text){ 0 };
+	*t = (struct profile_text){0};
 }
 
 /* --- Directories -------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static struct strv profile_dirs(void)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
 	const char *home = getenv("HOME");
-	struct strv dirs = { 0 };
+	struct strv dirs = {0};
 
 	if (config && config[0] == '/') {
 		auto_free char *base = path_normalize(config);
@@ -72,9 +72,9 @@ static int check_name(const char *name, struct err *err)
 		return err_set(err, EINVAL, "profile name %s begins with a dot or a dash", q);
 	for (const char *p = name; *p; p++)
 		if ((unsigned char)*p <= 0x20 || *p == 0x7f || *p == ':')
-			return err_set(err, EINVAL,
-				       "profile name %s holds a blank, a colon or a control character",
-				       q);
+			return err_set(
+				err, EINVAL,
+				"profile name %s holds a blank, a colon or a control character", q);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static bool starts_with_brace(const struct profile_text *t)
 
 static int read_stdin(struct profile_text *ret, struct err *err)
 {
-	struct profile_text t = { 0 };
+	struct profile_text t = {0};
 	int r = read_stream(stdin, "standard input", &t, err);
 
 	if (r < 0)
@@ -146,7 +146,7 @@ static int open_file(const char *path, FILE **ret, char **ret_id, struct err *er
 /* -ENOENT without a message where there is no such file. */
 static int read_file(const char *path, struct profile_text *ret, struct err *err)
 {
-	struct profile_text t = { 0 };
+	struct profile_text t = {0};
 	FILE *f = NULL;
 	int r = open_file(path, &f, &t.id, err);
 
@@ -181,13 +181,15 @@ int profile_read_path(const char *path, const char *from_dir, struct profile_tex
 	int r = read_file(path[0] == '/' ? path : full, ret, err);
 
 	if (r == -ENOENT)
-		return err_set(err, ENOENT, "there is no policy file %s", quote_str(path, q, sizeof(q)));
+		return err_set(err, ENOENT, "there is no policy file %s",
+			       quote_str(path, q, sizeof(q)));
 	if (r < 0)
 		return r;
 
 	auto_free char *cwd = getcwd(NULL, 0);
-	auto_free char *abs =
-		full[0] == '/' || (cwd && cwd[0] == '/') ? path_absolute(cwd ? cwd : "/", full) : NULL;
+	auto_free char *abs = full[0] == '/' || (cwd && cwd[0] == '/')
+				      ? path_absolute(cwd ? cwd : "/", full)
+				      : NULL;
 
 	ret->dir = abs ? path_dirname(abs) : NULL;
 	return 0;
@@ -301,7 +303,7 @@ int sandlock_profile_list(char **ret_text, struct sandlock_error *err)
 {
 	AUTO(buf_done) struct buf out = BUF_INIT(1 << 20);
 	struct strv dirs = profile_dirs();
-	struct strv names = { 0 };
+	struct strv names = {0};
 
 	(void)err;
 	for (size_t i = 0; i < dirs.n; i++)
@@ -325,9 +327,9 @@ int sandlock_profile_list(char **ret_text, struct sandlock_error *err)
 int sandlock_profile_show(const char *name, const char *format, char **ret_text,
 			  struct sandlock_error *err)
 {
-	struct profile_text text = { 0 };
+	struct profile_text text = {0};
 	struct value *root = NULL;
-	struct err e = { 0 };
+	struct err e = {0};
 
 	if (!str_eq(format, "toml") && !str_eq(format, "json")) {
 		err_set(&e, EINVAL, "the format of a profile is toml or json");
@@ -352,7 +354,7 @@ int sandlock_profile_show(const char *name, const char *format, char **ret_text,
 
 int sandlock_profile_delete(const char *name, struct sandlock_error *err)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 	char q[QUOTE_SIZE];
 
 	quote_str(name, q, sizeof(q));
@@ -380,11 +382,12 @@ int sandlock_profile_delete(const char *name, struct sandlock_error *err)
 int sandlock_profile_dir(char **ret_path, struct sandlock_error *err)
 {
 	struct strv dirs = profile_dirs();
-	struct err e = { 0 };
+	struct err e = {0};
 
 	if (!dirs.n) {
 		err_set(&e, ENOENT,
-			"there is no directory for profiles: neither XDG_CONFIG_HOME nor HOME is set to an absolute path");
+			"there is no directory for profiles: neither XDG_CONFIG_HOME nor HOME is "
+			"set to an absolute path");
 		return fail(err, &e);
 	}
 	*ret_path = xstrdup(dirs.v[0]);

@@ -37,7 +37,7 @@ static void pop(struct loader *l)
 
 	profile_text_done(&top->text);
 	value_free(top->root);
-	*top = (struct open_profile){ 0 };
+	*top = (struct open_profile){0};
 }
 
 /* "web.toml:3", or "web.toml" where the line is unknown; owned. */
@@ -69,9 +69,9 @@ static int check_include(const struct open_profile *p, const struct value *inclu
 /* Opens TEXT (taken): parsed, its includes still to be applied. */
 static int push_take(struct loader *l, struct profile_text *text, struct err *err)
 {
-	struct open_profile p = { .text = *text };
+	struct open_profile p = {.text = *text};
 
-	*text = (struct profile_text){ 0 };
+	*text = (struct profile_text){0};
 	for (size_t i = 0; i < l->depth; i++) {
 		if (!str_eq(l->stack[i].text.id, p.text.id))
 			continue;
@@ -142,7 +142,7 @@ static int open_include(struct loader *l, const struct value *what, struct err *
 {
 	auto_free char *place = place_of(&l->stack[l->depth - 1], what);
 	size_t depth = l->depth;
-	struct profile_text text = { 0 };
+	struct profile_text text = {0};
 	int r = read_include(l, what->str, &text, err);
 
 	if (r == 0)
@@ -157,7 +157,7 @@ static int open_include(struct loader *l, const struct value *what, struct err *
 
 int profile_apply_take(struct builder *b, struct profile_text *text, struct err *err)
 {
-	struct loader l = { .builder = b };
+	struct loader l = {.builder = b};
 	int r = push_take(&l, text, err);
 
 	while (r == 0 && l.depth > 0) {

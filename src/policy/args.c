@@ -21,7 +21,7 @@ struct scan {
 void args_done(struct args *args)
 {
 	free(args->v);
-	*args = (struct args){ 0 };
+	*args = (struct args){0};
 }
 
 void args_done_cleanup(struct args *args)
@@ -32,7 +32,7 @@ void args_done_cleanup(struct args *args)
 static void add_item(struct scan *s, const struct option *o, const char *value)
 {
 	s->out.v = xrealloc(s->out.v, s->out.n + 1, sizeof(*s->out.v));
-	s->out.v[s->out.n++] = (struct arg_item){ .option = o, .value = value };
+	s->out.v[s->out.n++] = (struct arg_item){.option = o, .value = value};
 }
 
 /* The word behind the flag as its value. */
@@ -46,7 +46,8 @@ static int take_value(struct scan *s, const struct option *o, const char **ret, 
 			       o->metavar);
 	if (next[0] == '-' && next[1])
 		return err_set(err, EINVAL,
-			       "%s needs a value, but %s follows; write %s=VALUE if the value begins with a dash",
+			       "%s needs a value, but %s follows; write %s=VALUE if the value "
+			       "begins with a dash",
 			       o->flag, quote_str(next, q, sizeof(q)), o->flag);
 	s->pos++;
 	*ret = next;
@@ -62,7 +63,8 @@ static int unknown_flag(const char *word, struct err *err)
 	quote_str(flag, q, sizeof(q));
 	if (near)
 		return err_set(err, EINVAL, "unknown option %s; did you mean %s?", q, near);
-	return err_set(err, EINVAL, "unknown option %s; sandlock run --help lists what there is", q);
+	return err_set(err, EINVAL, "unknown option %s; sandlock run --help lists what there is",
+		       q);
 }
 
 /* --X, --X=VALUE or --no-X, where WORD begins behind the dashes. */
@@ -101,10 +103,10 @@ static int parse_short(struct scan *s, const char *word, struct err *err)
 		char q[QUOTE_SIZE];
 
 		if (!o)
-			return err_set(err, EINVAL,
-				       "unknown option -%c in %s; sandlock run --help lists what there is",
-				       *p > 0x20 && *p < 0x7f ? *p : '?',
-				       quote_str(word, q, sizeof(q)));
+			return err_set(
+				err, EINVAL,
+				"unknown option -%c in %s; sandlock run --help lists what there is",
+				*p > 0x20 && *p < 0x7f ? *p : '?', quote_str(word, q, sizeof(q)));
 		if (option_is_switch(o)) {
 			add_item(s, o, "true");
 			continue;
@@ -130,7 +132,7 @@ static bool asks_for_text(const struct scan *s)
 
 int args_parse(int argc, char *const *argv, struct args *ret_args, struct err *err)
 {
-	struct scan s = { .argc = argc, .argv = argv };
+	struct scan s = {.argc = argc, .argv = argv};
 
 	while (s.pos < argc) {
 		const char *word = argv[s.pos];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line of `sandlock run`, by the option table: words to (option, value) pairs. Nothing is
- * applied here, so that profiles can be loaded first wherever they stand.
+ * The command line of `sandlock run`, by the option table: words to (option, value) pairs. Nothing
+ * is applied here, so that profiles can be loaded first wherever they stand.
  *
  *   --flag VALUE, --flag=VALUE, -f VALUE, -fVALUE, -abc (switches), --switch, --no-switch,
  *   --switch=true|false; "--" or the first word without a dash ends the flags.

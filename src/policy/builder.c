@@ -27,7 +27,7 @@ static void setting_clear(struct setting *s)
 		free(s->v[i].where);
 	}
 	free(s->v);
-	*s = (struct setting){ 0 };
+	*s = (struct setting){0};
 }
 
 void builder_free(struct builder *b)
@@ -92,7 +92,7 @@ void builder_mark(struct builder *b, const struct option *o)
 void builder_store_take(struct builder *b, const struct option *o, char *text, char *where)
 {
 	struct setting *s = &b->settings[o->id];
-	struct setting_value value = { .text = text, .where = where };
+	struct setting_value value = {.text = text, .where = where};
 
 	s->set = true;
 	for (size_t i = 0; i < s->n; i++) {
@@ -182,7 +182,8 @@ static int set_cores(struct builder *b, const struct option *o, const char *text
 	unsigned long lo = strtoul(lo_text, NULL, 10), hi = strtoul(hi_text, NULL, 10);
 
 	if (hi < lo)
-		return err_set(err, EINVAL, "%s ends below its start", quote_str(text, q, sizeof(q)));
+		return err_set(err, EINVAL, "%s ends below its start",
+			       quote_str(text, q, sizeof(q)));
 	for (unsigned long i = lo; r == 0 && i <= hi; i++) {
 		auto_free char *one = xasprintf("%lu", i);
 
@@ -197,7 +198,8 @@ static int set_user(struct builder *b, const char *text, const struct origin *fr
 	char q[QUOTE_SIZE];
 
 	if (!colon || colon == text || !colon[1])
-		return err_set(err, EINVAL, "%s is not of the form UID:GID; both numbers are needed",
+		return err_set(err, EINVAL,
+			       "%s is not of the form UID:GID; both numbers are needed",
 			       quote_str(text, q, sizeof(q)));
 
 	auto_free char *uid = xstrndup(text, (size_t)(colon - text));

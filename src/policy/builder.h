@@ -63,8 +63,8 @@ void builder_free_cleanup(struct builder **b);
 int builder_set(struct builder *b, const struct option *o, const char *text,
 		const struct origin *from, struct err *err);
 /*
- * Applies a tree read from TOML or JSON: known sections and keys of the right kind only. A top-level
- * "include" is passed over: who reads files has applied it. ${VAR} and ~/ are expanded.
+ * Applies a tree read from TOML or JSON: known sections and keys of the right kind only. A
+ * top-level "include" is passed over: who reads files has applied it. ${VAR} and ~/ are expanded.
  */
 int builder_apply_tree(struct builder *b, const struct value *root, const struct origin *from,
 		       struct err *err);
@@ -78,7 +78,8 @@ int builder_to_tree(const struct builder *b, struct value **ret_root, struct err
  * ${VAR}, ${VAR:-default}, ~/ in front, $$ and $~ (owned result). Messages name the fault, not the
  * place.
  */
-int expand_text(const char *text, const struct builder_host *host, char **ret_text, struct err *err);
+int expand_text(const char *text, const struct builder_host *host, char **ret_text,
+		struct err *err);
 
 bool builder_is_set(const struct builder *b, enum option_id id);
 /* Value of a scalar, NULL while unset. Borrowed. */

@@ -62,9 +62,10 @@ static int expand_braces(const char **pos, const struct builder_host *host, stru
 		return err_set(err, EINVAL, "%s is not of the form ${VAR} or ${VAR:-default}",
 			       quote_str(s - 2, q, sizeof(q)));
 	} else if (!value) {
-		return err_set(err, EINVAL,
-			       "the environment variable %s is not set; set it or write ${%s:-default}",
-			       name, name);
+		return err_set(
+			err, EINVAL,
+			"the environment variable %s is not set; set it or write ${%s:-default}",
+			name, name);
 	} else {
 		buf_add_str(out, value);
 	}
@@ -105,7 +106,8 @@ static int expand_dollar(const char **pos, const struct builder_host *host, stru
 		return expand_braces(pos, host, out, err);
 	default:
 		return err_set(err, EINVAL,
-			       "a dollar sign stands alone; write ${VAR} for a variable, $$ for a dollar sign");
+			       "a dollar sign stands alone; write ${VAR} for a variable, $$ for a "
+			       "dollar sign");
 	}
 }
 

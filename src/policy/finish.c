@@ -106,7 +106,8 @@ static int check_later_values(const struct builder *b, struct err *err)
 		if (!is_port_rule_text(v->text))
 			return err_set(
 				err, EOPNOTSUPP,
-				"%s: %s is not available in this version: rules other than tcp://:PORT and :PORT arrive with the network work; remove it",
+				"%s: %s is not available in this version: rules other than "
+				"tcp://:PORT and :PORT arrive with the network work; remove it",
 				v->where, quote_str(v->text, q, sizeof(q)));
 	}
 	for (size_t i = 0; i < sockets->n; i++) {
@@ -115,7 +116,8 @@ static int check_later_values(const struct builder *b, struct err *err)
 		if (!str_eq(v->text, "*"))
 			return err_set(
 				err, EOPNOTSUPP,
-				"%s: %s is not available in this version: single sockets arrive with the supervisor work; remove it, or write * for every socket",
+				"%s: %s is not available in this version: single sockets arrive "
+				"with the supervisor work; remove it, or write * for every socket",
 				v->where, quote_str(v->text, q, sizeof(q)));
 	}
 	return 0;
@@ -180,10 +182,9 @@ static int check_everything(const struct builder *b, enum option_id id, const ch
 
 	for (size_t i = 0; s->n > 1 && i < s->n; i++)
 		if (str_eq(s->v[i].text, word))
-			return err_set(err, EINVAL,
-				       "%s: %s cannot be mixed with single values (%s: %s)",
-				       s->v[i].where, word, s->v[i ? 0 : 1].where,
-				       s->v[i ? 0 : 1].text);
+			return err_set(
+				err, EINVAL, "%s: %s cannot be mixed with single values (%s: %s)",
+				s->v[i].where, word, s->v[i ? 0 : 1].where, s->v[i ? 0 : 1].text);
 	return 0;
 }
 
@@ -194,15 +195,16 @@ static int check_protections(const struct builder *b, struct err *err)
 
 	for (size_t i = 0; i < off->n; i++) {
 		if (str_eq(off->v[i].text, protection_name(PROT_FS_REFER)))
-			return err_set(
-				err, EINVAL,
-				"%s: fs-refer cannot be disabled: without it the kernel refuses every rename and link across directories",
-				off->v[i].where);
+			return err_set(err, EINVAL,
+				       "%s: fs-refer cannot be disabled: without it the kernel "
+				       "refuses every rename and link across directories",
+				       off->v[i].where);
 		for (size_t j = 0; j < weak->n; j++)
 			if (str_eq(off->v[i].text, weak->v[j].text))
-				return err_set(err, EINVAL,
-					       "%s and %s contradict each other for %s; give one of them",
-					       off->v[i].where, weak->v[j].where, off->v[i].text);
+				return err_set(
+					err, EINVAL,
+					"%s and %s contradict each other for %s; give one of them",
+					off->v[i].where, weak->v[j].where, off->v[i].text);
 	}
 	return 0;
 }
@@ -280,11 +282,12 @@ static int fill_network(struct builder *b, struct policy *p, struct err *err)
 		p->net_allow.n++;
 		if (!rule->scheme_given)
 			builder_warn(b,
-				     "rules without a protocol (%s) grant TCP only in this version; write tcp://%s to say so",
+				     "rules without a protocol (%s) grant TCP only in this "
+				     "version; write tcp://%s to say so",
 				     rule->text, rule->text);
 	}
 	for (size_t i = 0; i < ports->n; i++) {
-		struct port_set set = { 0 };
+		struct port_set set = {0};
 		int r = port_set_parse(ports->v[i].text, 0, &set, err);
 
 		if (r < 0)
@@ -345,7 +348,8 @@ static int fill(struct builder *b, struct policy *p, struct err *err)
 
 	if (r < 0)
 		return r;
-	/* Whether there is an IPC namespace in view auto is known at the start, which checks again. */
+	/* Whether there is an IPC namespace in view auto is known at the start, which checks again.
+	 */
 	return filter_check_names(&p->extra_allow, &p->extra_deny,
 				  !p->no_supervisor && p->view != VIEW_NOTIFY, err);
 }

@@ -42,7 +42,7 @@ static char lower(char c)
 void port_set_done(struct port_set *set)
 {
 	free(set->v);
-	*set = (struct port_set){ 0 };
+	*set = (struct port_set){0};
 }
 
 static void port_set_insert(struct port_set *set, struct port_range add)
@@ -151,8 +151,8 @@ static int parse_ports(struct span in, unsigned int min, struct port_set *set, s
 
 int port_set_parse(const char *text, unsigned int min, struct port_set *ret_set, struct err *err)
 {
-	struct port_set set = { 0 };
-	int rc = parse_ports((struct span){ text, text, strlen(text) }, min, &set, err);
+	struct port_set set = {0};
+	int rc = parse_ports((struct span){text, text, strlen(text)}, min, &set, err);
 
 	if (rc < 0) {
 		port_set_done(&set);
@@ -202,7 +202,7 @@ static void mask_address(uint8_t *addr, size_t len, unsigned int prefix)
 /* An IPv4-mapped network becomes the IPv4 one: destinations are compared in that form. */
 static void unmap_v4(struct net_rule *rule)
 {
-	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	uint8_t v4[4];
 
 	if (rule->target != NET_TARGET_CIDR6 || rule->prefix_len < 96 ||
@@ -236,7 +236,7 @@ static bool parse_address(struct span in, struct net_rule *rule)
 	const char *slash = memchr(in.s, '/', in.len);
 	size_t len = slash ? (size_t)(slash - in.s) : in.len;
 	char host[INET6_ADDRSTRLEN];
-	uint8_t addr[16] = { 0 };
+	uint8_t addr[16] = {0};
 
 	if (len == 0 || len >= sizeof(host))
 		return false;
@@ -320,8 +320,9 @@ static int parse_name(struct span in, char **ret_name, struct err *err)
 			return fault(in.base, label_fault_at(in, pos), err, why);
 	}
 	if (all_digits(in.s + last, last_len))
-		return fault(in.base, in.s, err,
-			     "this is neither an address nor a host name (its last part is a number)");
+		return fault(
+			in.base, in.s, err,
+			"this is neither an address nor a host name (its last part is a number)");
 
 	char *name = xstrndup(in.s, in.len);
 
@@ -341,9 +342,10 @@ static int parse_target(struct span in, struct net_rule *rule, struct err *err)
 		return 0;
 	if (memchr(in.s, '/', in.len))
 		return fault(in.base, in.s, err,
-			     "this is not a network: write an IPv4 or IPv6 address, / and the length of its prefix");
+			     "this is not a network: write an IPv4 or IPv6 address, / and the "
+			     "length of its prefix");
 	if (in.len > 2 && in.s[0] == '*' && in.s[1] == '.') {
-		struct span rest = { in.base, in.s + 2, in.len - 2 };
+		struct span rest = {in.base, in.s + 2, in.len - 2};
 
 		rule->target = NET_TARGET_WILDCARD;
 		return parse_name(rest, &rule->name, err);
@@ -362,7 +364,7 @@ void net_rule_done(struct net_rule *rule)
 	free(rule->name);
 	free(rule->text);
 	port_set_done(&rule->ports);
-	*rule = (struct net_rule){ 0 };
+	*rule = (struct net_rule){0};
 }
 
 static bool span_is(const char *s, size_t len, const char *word)
@@ -407,7 +409,7 @@ static int split_body(struct span in, struct span *ret_target, struct span *ret_
 	const char *colon = memchr(in.s, ':', in.len);
 
 	*ret_target = in;
-	*ret_ports = (struct span){ .base = in.base };
+	*ret_ports = (struct span){.base = in.base};
 	if (in.s[0] == '[') {
 		const char *close = memchr(in.s, ']', in.len);
 
@@ -415,18 +417,19 @@ static int split_body(struct span in, struct span *ret_target, struct span *ret_
 			return fault(in.base, in.s, err, "the bracket is not closed");
 		if (close + 1 < end && close[1] != ':')
 			return fault(in.base, close + 1, err, "expected : behind the bracket");
-		*ret_target = (struct span){ in.base, in.s + 1, (size_t)(close - in.s) - 1 };
+		*ret_target = (struct span){in.base, in.s + 1, (size_t)(close - in.s) - 1};
 		colon = close + 1 < end ? close + 1 : NULL;
 		if (!memchr(ret_target->s, ':', ret_target->len))
 			return fault(in.base, in.s, err, "only an IPv6 address stands in brackets");
 	} else if (colon) {
 		if (memchr(colon + 1, ':', (size_t)(end - colon) - 1))
 			return fault(in.base, in.s, err,
-				     "this is not an address; IPv6 with ports is written [ADDRESS]:PORTS");
+				     "this is not an address; IPv6 with ports is written "
+				     "[ADDRESS]:PORTS");
 		ret_target->len = (size_t)(colon - in.s);
 	}
 	if (colon)
-		*ret_ports = (struct span){ in.base, colon + 1, (size_t)(end - colon) - 1 };
+		*ret_ports = (struct span){in.base, colon + 1, (size_t)(end - colon) - 1};
 	return 0;
 }
 
@@ -461,8 +464,8 @@ static int parse_body(struct span in, struct net_rule *rule, struct err *err)
 
 int net_rule_parse(const char *text, struct net_rule *ret_rule, struct err *err)
 {
-	struct net_rule rule = { 0 };
-	struct span in = { text, text, strlen(text) };
+	struct net_rule rule = {0};
+	struct span in = {text, text, strlen(text)};
 
 	if (in.len > RULE_MAX)
 		return err_set(err, E2BIG, "the rule is longer than 4096 characters");

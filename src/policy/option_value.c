@@ -66,8 +66,9 @@ static int check_path(const char *text, struct err *err)
 static int make_absolute(const char *text, const char *base, char **ret, struct err *err)
 {
 	if (text[0] != '/' && !base)
-		return refuse(err, text,
-			      "is relative and there is no working directory; write it from the root");
+		return refuse(
+			err, text,
+			"is relative and there is no working directory; write it from the root");
 
 	auto_free char *abs = path_absolute(base ? base : "/", text);
 
@@ -120,7 +121,8 @@ static int value_pattern(const char *text, const struct builder *b, const struct
 	}
 	if (!base || strpbrk(base, "*?["))
 		return refuse(err, text,
-			      "is a relative pattern and cannot be anchored here; write it from the root");
+			      "is a relative pattern and cannot be anchored here; write it from "
+			      "the root");
 	*ret = path_join(base, str_starts(path, "./") ? path + 2 : path);
 	return 0;
 }
@@ -179,7 +181,8 @@ static int value_name(const char *text, char **ret, struct err *err)
 	if (str_eq(text, ".") || str_eq(text, ".."))
 		return refuse(err, text, "is not a name");
 	if (strchr(text, ' ') || has_control(text))
-		return refuse(err, text, "holds a blank or a control character, which a name cannot");
+		return refuse(err, text,
+			      "holds a blank or a control character, which a name cannot");
 	*ret = xstrdup(text);
 	return 0;
 }
@@ -239,7 +242,7 @@ static int value_duration(const char *text, char **ret, struct err *err)
 
 static int value_ports(const struct option *o, const char *text, char **ret, struct err *err)
 {
-	struct port_set set = { 0 };
+	struct port_set set = {0};
 	bool single = o->type == OPTION_PORT_NUMBERS;
 	int r = port_set_parse(text, single ? 1 : 0, &set, err);
 

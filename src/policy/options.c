@@ -10,22 +10,22 @@
 #include "base/util.h"
 
 #define FLAG(name) .flag = "--" name
-#define KEY(s, k) .section = s, .key = k, .path = s "." k
+#define KEY(s, k)  .section = s, .key = k, .path = s "." k
 
 const char *const option_sections[] = {
-	"config", "program", "filesystem", "network",	  "http",
+	"config", "program",  "filesystem",  "network",	    "http",
 	"limits", "syscalls", "determinism", "protections", NULL,
 };
 
-static const char *const words_view[] = { "auto", "namespace", "notify", NULL };
-static const char *const words_action[] = { "commit", "abort", "keep", "defer", NULL };
-static const char *const words_conflict[] = { "abort", "theirs", "ours", NULL };
-static const char *const words_diff_format[] = { "json", "patch", "stat", NULL };
-static const char *const words_print[] = { "toml", "json", NULL };
-static const char *const words_loopback[] = { "none", "own", "all", NULL };
-static const char *const words_oom[] = { "kill", "tree", "deny", NULL };
+static const char *const words_view[] = {"auto", "namespace", "notify", NULL};
+static const char *const words_action[] = {"commit", "abort", "keep", "defer", NULL};
+static const char *const words_conflict[] = {"abort", "theirs", "ours", NULL};
+static const char *const words_diff_format[] = {"json", "patch", "stat", NULL};
+static const char *const words_print[] = {"toml", "json", NULL};
+static const char *const words_loopback[] = {"none", "own", "all", NULL};
+static const char *const words_oom[] = {"kill", "tree", "deny", NULL};
 static const char *const words_protection[] = {
-	"fs-refer",	 "fs-truncate",	 "net-tcp",
+	"fs-refer",	"fs-truncate",	"net-tcp",
 	"fs-ioctl-dev", "signal-scope", "abstract-unix-socket-scope",
 	NULL,
 };

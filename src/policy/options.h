@@ -117,29 +117,29 @@ enum option_id {
 enum option_type {
 	OPTION_BOOL,
 	OPTION_STRING,
-	OPTION_STRINGS,	    /* list; taken literally */
-	OPTION_WORDS,	    /* list of non-empty strings */
-	OPTION_PATH,	    /* made absolute and normalised lexically */
-	OPTION_PATHS,	    /* list */
-	OPTION_PATTERNS,    /* list of paths or globs; relative ones start at the profile */
-	OPTION_FILE,	    /* a path that is kept as it is written */
-	OPTION_EXEC,	    /* a program: with a slash a path, else looked up on PATH */
-	OPTION_MOUNTS,	    /* list of VIRTUAL:HOST[:ro|:rw] */
-	OPTION_ENV,	    /* KEY=VALUE, later ones replace earlier ones of the same key */
-	OPTION_UINT,	    /* within MIN and MAX */
-	OPTION_SIZE,	    /* decisions 3 */
-	OPTION_DURATION,    /* seconds, fractions allowed */
-	OPTION_ENUM,	    /* one of WORDS */
-	OPTION_NAME,	    /* a sandbox name */
-	OPTION_USER,	    /* UID:GID; sets two other options */
-	OPTION_PORTS,	    /* list of ports and ranges, or "*" */
+	OPTION_STRINGS,	     /* list; taken literally */
+	OPTION_WORDS,	     /* list of non-empty strings */
+	OPTION_PATH,	     /* made absolute and normalised lexically */
+	OPTION_PATHS,	     /* list */
+	OPTION_PATTERNS,     /* list of paths or globs; relative ones start at the profile */
+	OPTION_FILE,	     /* a path that is kept as it is written */
+	OPTION_EXEC,	     /* a program: with a slash a path, else looked up on PATH */
+	OPTION_MOUNTS,	     /* list of VIRTUAL:HOST[:ro|:rw] */
+	OPTION_ENV,	     /* KEY=VALUE, later ones replace earlier ones of the same key */
+	OPTION_UINT,	     /* within MIN and MAX */
+	OPTION_SIZE,	     /* decisions 3 */
+	OPTION_DURATION,     /* seconds, fractions allowed */
+	OPTION_ENUM,	     /* one of WORDS */
+	OPTION_NAME,	     /* a sandbox name */
+	OPTION_USER,	     /* UID:GID; sets two other options */
+	OPTION_PORTS,	     /* list of ports and ranges, or "*" */
 	OPTION_PORT_NUMBERS, /* list of single ports */
-	OPTION_NET_RULES,   /* list */
-	OPTION_PROTECTIONS, /* list of WORDS, any case */
-	OPTION_CORES,	    /* list of CPU numbers and ranges */
-	OPTION_GPUS,	    /* list of indices, or "all", which an empty list means too */
-	OPTION_TIME,	    /* RFC 3339, or seconds since 1970 */
-	OPTION_FACTOR,	    /* a positive decimal number */
+	OPTION_NET_RULES,    /* list */
+	OPTION_PROTECTIONS,  /* list of WORDS, any case */
+	OPTION_CORES,	     /* list of CPU numbers and ranges */
+	OPTION_GPUS,	     /* list of indices, or "all", which an empty list means too */
+	OPTION_TIME,	     /* RFC 3339, or seconds since 1970 */
+	OPTION_FACTOR,	     /* a positive decimal number */
 	OPTION_TYPE_COUNT,
 };
 
@@ -167,21 +167,21 @@ struct option {
 	const char *flag; /* "--fs-read"; NULL: profile key only */
 	char letter;	  /* short flag, 0: none */
 	const char *section;
-	const char *key; /* NULL: command line only; section "" is the top level */
+	const char *key;  /* NULL: command line only; section "" is the top level */
 	const char *path; /* "filesystem.read" */
-	const char *api; /* field name in Python and Go, NULL if it has none */
+	const char *api;  /* field name in Python and Go, NULL if it has none */
 	enum option_type type;
 	unsigned int flags;
 	enum option_later later;
 	uint64_t min; /* OPTION_UINT, OPTION_CORES: smallest and largest value */
 	uint64_t max;
-	const char *metavar;	   /* NULL for switches */
-	const char *const *words;  /* OPTION_ENUM, OPTION_PROTECTIONS: NULL-terminated */
-	const char *default_text;  /* what holds while it is unset */
+	const char *metavar;	     /* NULL for switches */
+	const char *const *words;    /* OPTION_ENUM, OPTION_PROTECTIONS: NULL-terminated */
+	const char *default_text;    /* what holds while it is unset */
 	enum option_id conflicts[3]; /* may not be given together with these */
 	enum option_id needs[4];     /* one of these must be given too */
-	const char *help;	   /* one line, for --help and completion */
-	const char *detail;	   /* the rest, for manual and reference; may be NULL */
+	const char *help;	     /* one line, for --help and completion */
+	const char *detail;	     /* the rest, for manual and reference; may be NULL */
 };
 
 /* Row of ID; never NULL for 0 < ID < OPT_COUNT. */

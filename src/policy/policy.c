@@ -12,7 +12,7 @@
 
 _Static_assert(OPT_COUNT <= 4 * 64, "struct policy has a bit for every option");
 
-const char *const policy_clean_env_keep[] = { "PATH", "HOME", "USER", "TERM", "LANG", NULL };
+const char *const policy_clean_env_keep[] = {"PATH", "HOME", "USER", "TERM", "LANG", NULL};
 
 static const char *const protection_names[PROT_COUNT] = {
 	[PROT_FS_REFER] = "fs-refer",

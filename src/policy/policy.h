@@ -28,16 +28,22 @@ enum protection {
 };
 
 enum protection_state {
-	PROT_STRICT,     /* missing on this kernel: the start is refused */
+	PROT_STRICT,	 /* missing on this kernel: the start is refused */
 	PROT_DEGRADABLE, /* used where the kernel has it, warned about where not */
-	PROT_DISABLED,   /* not used */
+	PROT_DISABLED,	 /* not used */
 };
 
 enum policy_view { VIEW_AUTO, VIEW_NAMESPACE, VIEW_NOTIFY };
 
 enum net_proto { NET_TCP = 1 << 0, NET_UDP = 1 << 1, NET_ICMP = 1 << 2 };
 
-enum net_target { NET_TARGET_ANY, NET_TARGET_CIDR4, NET_TARGET_CIDR6, NET_TARGET_NAME, NET_TARGET_WILDCARD };
+enum net_target {
+	NET_TARGET_ANY,
+	NET_TARGET_CIDR4,
+	NET_TARGET_CIDR6,
+	NET_TARGET_NAME,
+	NET_TARGET_WILDCARD
+};
 
 struct port_range {
 	uint16_t lo;
@@ -94,7 +100,7 @@ struct policy {
 	bool no_coredump;
 
 	/* [limits] */
-	uint64_t timeout_ms; /* 0: none */
+	uint64_t timeout_ms;	 /* 0: none */
 	uint64_t max_open_files; /* 0: inherit */
 	uint32_t *cpu_cores;
 	size_t n_cpu_cores;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "Did you mean": the nearest known flag, section or key for an unknown one. Pure and bounded: words
- * longer than WORD_MAX are near to nothing.
+ * "Did you mean": the nearest known flag, section or key for an unknown one. Pure and bounded:
+ * words longer than WORD_MAX are near to nothing.
  */
 #include <string.h>
 
@@ -55,12 +55,12 @@ static void consider(struct best *best, const char *given, const char *known)
 	size_t d = option_distance(given, known, limit);
 
 	if (d <= limit && (!best->word || d < best->distance))
-		*best = (struct best){ .word = known, .distance = d };
+		*best = (struct best){.word = known, .distance = d};
 }
 
 const char *option_suggest_flag(const char *flag)
 {
-	struct best best = { 0 };
+	struct best best = {0};
 
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++) {
 		const char *known = option_get((enum option_id)i)->flag;
@@ -73,7 +73,7 @@ const char *option_suggest_flag(const char *flag)
 
 const char *option_suggest_key(const char *section, const char *key)
 {
-	struct best best = { 0 };
+	struct best best = {0};
 
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++) {
 		const struct option *o = option_get((enum option_id)i);
@@ -86,7 +86,7 @@ const char *option_suggest_key(const char *section, const char *key)
 
 const char *option_suggest_section(const char *section)
 {
-	struct best best = { 0 };
+	struct best best = {0};
 
 	for (size_t i = 0; option_sections[i]; i++)
 		consider(&best, section, option_sections[i]);

@@ -12,34 +12,34 @@
 enum { TEXT_MAX = 1 << 20 };
 
 const struct option_group option_groups[] = {
-	{ "Files", OPT_FS_READ, OPT_DIFF_OUTPUT },
-	{ "Program", OPT_EXEC, OPT_INTERACTIVE },
-	{ "Network", OPT_NET_ALLOW, OPT_UNIX_ALLOW },
-	{ "HTTP", OPT_HTTP_ALLOW, OPT_HTTP_AUTH },
-	{ "Limits", OPT_TIMEOUT, OPT_GPU },
-	{ "Determinism", OPT_NO_RANDOMIZE_MEMORY, OPT_DETERMINISTIC },
-	{ "System calls", OPT_EXTRA_DENY_SYSCALL, OPT_EXTRA_ALLOW_SYSCALL },
-	{ "Protections", OPT_ALLOW_DEGRADED, OPT_ALLOW_METADATA },
-	{ "Policy and output", OPT_VIEW, OPT_VERSION },
-	{ NULL, OPT_NONE, OPT_NONE },
+	{"Files", OPT_FS_READ, OPT_DIFF_OUTPUT},
+	{"Program", OPT_EXEC, OPT_INTERACTIVE},
+	{"Network", OPT_NET_ALLOW, OPT_UNIX_ALLOW},
+	{"HTTP", OPT_HTTP_ALLOW, OPT_HTTP_AUTH},
+	{"Limits", OPT_TIMEOUT, OPT_GPU},
+	{"Determinism", OPT_NO_RANDOMIZE_MEMORY, OPT_DETERMINISTIC},
+	{"System calls", OPT_EXTRA_DENY_SYSCALL, OPT_EXTRA_ALLOW_SYSCALL},
+	{"Protections", OPT_ALLOW_DEGRADED, OPT_ALLOW_METADATA},
+	{"Policy and output", OPT_VIEW, OPT_VERSION},
+	{NULL, OPT_NONE, OPT_NONE},
 };
 
 const struct subcommand subcommands[] = {
-	{ "run", "run a command in a sandbox" },
-	{ "check", "try what this machine can enforce" },
-	{ "profile", "list, show, check and delete profiles" },
-	{ "complete-script", "print the completion script for a shell" },
-	{ NULL, NULL },
+	{"run", "run a command in a sandbox"},
+	{"check", "try what this machine can enforce"},
+	{"profile", "list, show, check and delete profiles"},
+	{"complete-script", "print the completion script for a shell"},
+	{NULL, NULL},
 };
 
 static const struct {
 	const char *name;
 	void (*make)(struct buf *out);
 } texts[] = {
-	{ "help", text_help },	     { "reference", text_reference },
-	{ "man-run", text_man_run }, { "man-policy", text_man_policy },
-	{ "bash", text_bash },	     { "zsh", text_zsh },
-	{ "fish", text_fish },	     { "schema", text_schema },
+	{"help", text_help},	   {"reference", text_reference},
+	{"man-run", text_man_run}, {"man-policy", text_man_policy},
+	{"bash", text_bash},	   {"zsh", text_zsh},
+	{"fish", text_fish},	   {"schema", text_schema},
 };
 
 char *text_make(const char *name)

@@ -103,15 +103,14 @@ static const char bash_head[] =
 	"\t_sandlock_words \"$(\"${COMP_WORDS[0]}\" profile list 2>/dev/null)\"\n"
 	"}\n";
 
-static const char bash_run[] =
-	"# Where the command begins, or nothing while the flags go on.\n"
-	"_sandlock_command_index() {\n"
-	"\tlocal i word\n"
-	"\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
-	"\t\tword=${COMP_WORDS[i]}\n"
-	"\t\tcase $word in\n"
-	"\t\t--) echo $((i + 1)); return ;;\n"
-	"\t\t=) ;;\n";
+static const char bash_run[] = "# Where the command begins, or nothing while the flags go on.\n"
+			       "_sandlock_command_index() {\n"
+			       "\tlocal i word\n"
+			       "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+			       "\t\tword=${COMP_WORDS[i]}\n"
+			       "\t\tcase $word in\n"
+			       "\t\t--) echo $((i + 1)); return ;;\n"
+			       "\t\t=) ;;\n";
 
 static const char bash_run_tail[] =
 	"\t\t-*) [ \"${COMP_WORDS[i + 1]}\" = '=' ] && ((i += 2)) ;;\n"
@@ -163,7 +162,8 @@ void text_bash(struct buf *out)
 	buf_add_str(out, bash_run);
 	buf_add_str(out, "\t\t");
 	bash_valued(out);
-	buf_add_str(out, ")\n\t\t\t[ \"${COMP_WORDS[i + 1]}\" = '=' ] && ((i++))\n\t\t\t((i++)) ;;\n");
+	buf_add_str(out,
+		    ")\n\t\t\t[ \"${COMP_WORDS[i + 1]}\" = '=' ] && ((i++))\n\t\t\t((i++)) ;;\n");
 	buf_add_str(out, bash_run_tail);
 	for (enum option_id id = next_offered(OPT_NONE); id < OPT_COUNT; id = next_offered(id))
 		if (!option_is_switch(option_get(id)))
@@ -258,35 +258,35 @@ void text_zsh(struct buf *out)
 			 "\t\t\t_arguments -s -S \\\n");
 	for (enum option_id id = next_offered(OPT_NONE); id < OPT_COUNT; id = next_offered(id)) {
 		const struct option *o = option_get(id);
-		char letter[3] = { '-', o->letter, '\0' };
+		char letter[3] = {'-', o->letter, '\0'};
 
 		if (o->letter)
 			zsh_spec(out, o, letter);
 		zsh_spec(out, o, o->flag);
 	}
-	buf_add_str(out,
-		    "\t\t\t'(-)1:command: _command_names -e' \\\n"
-		    "\t\t\t'*::argument: _normal'\n"
-		    "\t\t\t;;\n"
-		    "\t\tprofile)\n"
-		    "\t\t\t_arguments '--json[print as JSON]' '1:action:(list show delete validate)' \\\n"
-		    "\t\t\t'2:profile: _sandlock_profiles'\n"
-		    "\t\t\t;;\n"
-		    "\t\tcheck)\n"
-		    "\t\t\t_arguments '--json[print as JSON]'\n"
-		    "\t\t\t;;\n"
-		    "\t\tcomplete-script)\n"
-		    "\t\t\t_arguments '1:shell:(bash zsh fish)'\n"
-		    "\t\t\t;;\n"
-		    "\t\tesac\n"
-		    "\t\t;;\n"
-		    "\tesac\n"
-		    "}\n"
-		    "if [[ ${funcstack[1]} == _sandlock ]]; then\n"
-		    "\t_sandlock \"$@\"\n"
-		    "else\n"
-		    "\tcompdef _sandlock sandlock\n"
-		    "fi\n");
+	buf_add_str(out, "\t\t\t'(-)1:command: _command_names -e' \\\n"
+			 "\t\t\t'*::argument: _normal'\n"
+			 "\t\t\t;;\n"
+			 "\t\tprofile)\n"
+			 "\t\t\t_arguments '--json[print as JSON]' '1:action:(list show delete "
+			 "validate)' \\\n"
+			 "\t\t\t'2:profile: _sandlock_profiles'\n"
+			 "\t\t\t;;\n"
+			 "\t\tcheck)\n"
+			 "\t\t\t_arguments '--json[print as JSON]'\n"
+			 "\t\t\t;;\n"
+			 "\t\tcomplete-script)\n"
+			 "\t\t\t_arguments '1:shell:(bash zsh fish)'\n"
+			 "\t\t\t;;\n"
+			 "\t\tesac\n"
+			 "\t\t;;\n"
+			 "\tesac\n"
+			 "}\n"
+			 "if [[ ${funcstack[1]} == _sandlock ]]; then\n"
+			 "\t_sandlock \"$@\"\n"
+			 "else\n"
+			 "\tcompdef _sandlock sandlock\n"
+			 "fi\n");
 }
 
 /* --- fish --------------------------------------------------------------------------------- */
@@ -356,9 +356,16 @@ void text_fish(struct buf *out)
 		out,
 		"complete -c sandlock -n __sandlock_run_command -x -a '(__sandlock_run_complete)'\n"
 		"complete -c sandlock -n '__fish_seen_subcommand_from profile' -f\n"
-		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and not __fish_seen_subcommand_from list show delete validate' -f -a 'list show delete validate'\n"
-		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and __fish_seen_subcommand_from show delete' -f -a '(sandlock profile list 2>/dev/null | string trim)'\n"
-		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and __fish_seen_subcommand_from validate' -F\n"
-		"complete -c sandlock -n '__fish_seen_subcommand_from profile check' -l json -f -d 'print as JSON'\n"
-		"complete -c sandlock -n '__fish_seen_subcommand_from complete-script' -f -a 'bash zsh fish'\n");
+		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and not "
+		"__fish_seen_subcommand_from list show delete validate' -f -a 'list show delete "
+		"validate'\n"
+		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and "
+		"__fish_seen_subcommand_from show delete' -f -a '(sandlock profile list "
+		"2>/dev/null | string trim)'\n"
+		"complete -c sandlock -n '__fish_seen_subcommand_from profile; and "
+		"__fish_seen_subcommand_from validate' -F\n"
+		"complete -c sandlock -n '__fish_seen_subcommand_from profile check' -l json -f -d "
+		"'print as JSON'\n"
+		"complete -c sandlock -n '__fish_seen_subcommand_from complete-script' -f -a 'bash "
+		"zsh fish'\n");
 }

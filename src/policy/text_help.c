@@ -70,12 +70,13 @@ static void help_group(struct buf *out, const struct option_group *g)
 
 void text_help(struct buf *out)
 {
-	buf_add_str(out,
-		    "Usage: sandlock run [OPTIONS] -- COMMAND [ARG...]\n"
-		    "\n"
-		    "Runs COMMAND in a sandbox that can do what the options grant and nothing else.\n"
-		    "Lists can be given several times and append; a switch --X that a profile sets is\n"
-		    "switched off by --no-X or --X=false.\n");
+	buf_add_str(
+		out,
+		"Usage: sandlock run [OPTIONS] -- COMMAND [ARG...]\n"
+		"\n"
+		"Runs COMMAND in a sandbox that can do what the options grant and nothing else.\n"
+		"Lists can be given several times and append; a switch --X that a profile sets is\n"
+		"switched off by --no-X or --X=false.\n");
 	for (const struct option_group *g = option_groups; g->title; g++)
 		help_group(out, g);
 	buf_add_str(out, "\nNot available in this version (giving one is an error):\n");
@@ -86,7 +87,8 @@ void text_help(struct buf *out)
 			help_line(out, o);
 	}
 	buf_add_str(out,
-		    "\nExit status: that of COMMAND; 128+N ended by signal N; 124 time-out; 125 sandlock\n"
+		    "\nExit status: that of COMMAND; 128+N ended by signal N; 124 time-out; 125 "
+		    "sandlock\n"
 		    "failed; 126 COMMAND cannot be executed; 127 COMMAND not found.\n"
 		    "See sandlock-run(1) for all of this, sandlock-policy(5) for policy files.\n");
 }

@@ -23,7 +23,7 @@ static void scd_sentences(struct buf *out, const struct option *o)
 {
 	buf_add_char(out, '\t');
 	/* Help lines have no capital and no stop: they are the end of a row. */
-	char first[2] = { o->help[0], '\0' };
+	char first[2] = {o->help[0], '\0'};
 
 	if (first[0] >= 'a' && first[0] <= 'z')
 		first[0] = (char)(first[0] - 'a' + 'A');

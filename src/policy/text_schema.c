@@ -82,10 +82,10 @@ static struct value *map_of_strings(void)
 	return t;
 }
 
-#define PATTERN_PORTS "^(\\*|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)$"
-#define PATTERN_SIZE "^([0-9]+|[0-9]+(\\.[0-9]+)?[KMGTkmgt]([Ii]?[Bb])?)$"
+#define PATTERN_PORTS	"^(\\*|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)$"
+#define PATTERN_SIZE	"^([0-9]+|[0-9]+(\\.[0-9]+)?[KMGTkmgt]([Ii]?[Bb])?)$"
 #define PATTERN_DECIMAL "^[0-9]+(\\.[0-9]+)?$"
-#define PATTERN_RANGE "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$"
+#define PATTERN_RANGE	"^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$"
 
 /* One value of O: the whole for a scalar, an item for a list. */
 static struct value *item_schema(const struct option *o)
@@ -114,8 +114,9 @@ static struct value *item_schema(const struct option *o)
 	case OPTION_CORES:
 	case OPTION_GPUS:
 		return either(integer(o->min, o->max),
-			      string_like(o->type == OPTION_GPUS ? "^([Aa][Ll][Ll]|[0-9]+(,[0-9]+)*)$"
-								 : PATTERN_RANGE));
+			      string_like(o->type == OPTION_GPUS
+						  ? "^([Aa][Ll][Ll]|[0-9]+(,[0-9]+)*)$"
+						  : PATTERN_RANGE));
 	case OPTION_TIME:
 		return either(typed("number"), string_like(NULL));
 	case OPTION_MOUNTS:

@@ -261,8 +261,8 @@ static int structure_fault(const struct origin *at, const char *what, const char
 	if (at->line > 0)
 		snprintf(line, sizeof(line), ":%d", at->line);
 	if (known)
-		return err_set(err, EINVAL, "%s%s: unknown %s; did you mean \"%s\"?", at->source, line,
-			       what, known);
+		return err_set(err, EINVAL, "%s%s: unknown %s; did you mean \"%s\"?", at->source,
+			       line, what, known);
 	return err_set(err, EINVAL, "%s%s: unknown %s; sandlock-policy(5) lists what there is",
 		       at->source, line, what);
 }
@@ -279,9 +279,9 @@ static int apply_section(struct builder *b, const char *section, const struct va
 		} else {
 			struct origin at = origin_at(from, table->items[i]);
 			char q[QUOTE_SIZE];
-			auto_free char *what = xasprintf("key %s in section [%s]",
-							 quote_str(table->keys[i], q, sizeof(q)),
-							 section);
+			auto_free char *what =
+				xasprintf("key %s in section [%s]",
+					  quote_str(table->keys[i], q, sizeof(q)), section);
 
 			r = structure_fault(&at, what, option_suggest_key(section, table->keys[i]),
 					    err);

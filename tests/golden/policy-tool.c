@@ -57,7 +57,7 @@ static int check_policy(struct sandlock_policy *policy)
 
 int main(int argc, char **argv)
 {
-	struct sandlock_cli cli = { .struct_size = sizeof(cli) };
+	struct sandlock_cli cli = {.struct_size = sizeof(cli)};
 	struct sandlock_error err;
 	int used = 0;
 

@@ -64,7 +64,7 @@ static void test_good(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct net_rule rule, again;
-		struct err err = { 0 };
+		struct err err = {0};
 
 		assert_int_equal(net_rule_parse(good[i].text, &rule, &err), 0);
 		assert_string_equal(err.msg, "");
@@ -146,7 +146,7 @@ static void test_bad(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct net_rule rule;
-		struct err err = { 0 };
+		struct err err = {0};
 
 		assert_true(net_rule_parse(bad[i].text, &rule, &err) < 0);
 		assert_string_equal(err.msg, bad[i].message);
@@ -157,7 +157,7 @@ static void test_long(void **state)
 {
 	char text[5000];
 	struct net_rule rule;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	(void)state;
 	memset(text, 'a', sizeof(text));
@@ -177,7 +177,7 @@ static void test_long(void **state)
 
 static void test_port_sets(void **state)
 {
-	struct port_set set = { 0 }, more = { 0 };
+	struct port_set set = {0}, more = {0};
 
 	(void)state;
 	assert_int_equal(port_set_parse("0,8080", 0, &set, NULL), 0);

@@ -60,7 +60,8 @@ static void test_no_holes(void **state)
 			assert_non_null(o->words);
 		if (o->type == OPTION_UINT || o->type == OPTION_CORES || o->type == OPTION_GPUS)
 			assert_true(o->max > o->min);
-		/* What is refused anyway says so with its own reason, or works without a supervisor. */
+		/* What is refused anyway says so with its own reason, or works without a
+		 * supervisor. */
 		if (o->later != LATER_NOTHING) {
 			assert_true(o->flags & OPTION_SUPERVISED);
 			assert_true(option_later_text(o->later)[0]);
@@ -201,10 +202,10 @@ static void sample_of(const struct option *o, char *out, size_t size)
 
 static void set_by_flag(struct builder *b, const struct option *o, const char *value)
 {
-	struct origin from = { .kind = ORIGIN_FLAG };
+	struct origin from = {.kind = ORIGIN_FLAG};
 	auto_free char *word = xasprintf("%s=%s", o->flag ? o->flag : "--env", value);
-	char *argv[] = { word };
-	AUTO(args_done) struct args args = { 0 };
+	char *argv[] = {word};
+	AUTO(args_done) struct args args = {0};
 
 	if (!o->flag) {
 		assert_int_equal(builder_set(b, o, value, &from, NULL), 0);
@@ -244,10 +245,10 @@ static char *write_as(const struct builder *b, bool json)
 
 static struct builder *read_as(const char *text, bool json)
 {
-	struct origin from = { .kind = ORIGIN_FILE, .source = "test", .dir = "/elsewhere" };
+	struct origin from = {.kind = ORIGIN_FILE, .source = "test", .dir = "/elsewhere"};
 	struct builder *b = new_builder();
 	struct value *root = NULL;
-	struct err err = { 0 };
+	struct err err = {0};
 	int r = json ? json_parse(text, strlen(text), "test", &root, &err)
 		     : toml_parse(text, strlen(text), "test", &root, &err);
 
@@ -312,7 +313,7 @@ static void test_round_trip_all(void **state)
 /* Flag name, key and API name set the same. */
 static void test_three_names(void **state)
 {
-	struct origin from = { .kind = ORIGIN_API };
+	struct origin from = {.kind = ORIGIN_API};
 
 	(void)state;
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++) {
@@ -358,7 +359,7 @@ static void test_later_refused(void **state)
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++) {
 		const struct option *o = option_get((enum option_id)i);
 		struct policy *p = NULL;
-		struct err err = { 0 };
+		struct err err = {0};
 		char value[128];
 
 		if (o->later == LATER_NOTHING)
@@ -379,13 +380,13 @@ static void test_later_refused(void **state)
 /* --no-supervisor refuses exactly the rows that say so, in one message. */
 static void test_unsupervised_refused(void **state)
 {
-	struct origin from = { .kind = ORIGIN_FLAG };
+	struct origin from = {.kind = ORIGIN_FLAG};
 
 	(void)state;
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++) {
 		const struct option *o = option_get((enum option_id)i);
 		struct policy *p = NULL;
-		struct err err = { 0 };
+		struct err err = {0};
 		char value[128];
 
 		if (!(o->flags & OPTION_SUPERVISED))
@@ -408,7 +409,7 @@ static void test_unsupervised_refused(void **state)
 /* Every flag and key is in every text that lists them. */
 static void test_texts_mention_all(void **state)
 {
-	static const char *const texts[] = { "help", "man-run", "reference" };
+	static const char *const texts[] = {"help", "man-run", "reference"};
 
 	(void)state;
 	for (size_t t = 0; t < ARRAY_SIZE(texts); t++) {

@@ -44,9 +44,9 @@ static struct builder *new_builder(void)
 
 static int apply_words(struct builder *b, const char *const *words, size_t n, struct err *err)
 {
-	struct origin from = { .kind = ORIGIN_FLAG };
-	AUTO(args_done) struct args args = { 0 };
-	struct strv copy = { 0 };
+	struct origin from = {.kind = ORIGIN_FLAG};
+	AUTO(args_done) struct args args = {0};
+	struct strv copy = {0};
 
 	for (size_t i = 0; i < n; i++)
 		strv_add(&copy, words[i]);
@@ -60,13 +60,13 @@ static int apply_words(struct builder *b, const char *const *words, size_t n, st
 }
 
 #define WORDS(...)                                                                                 \
-	((const char *const[]){ __VA_ARGS__ }), ARRAY_SIZE(((const char *const[]){ __VA_ARGS__ }))
+	((const char *const[]){__VA_ARGS__}), ARRAY_SIZE(((const char *const[]){__VA_ARGS__}))
 
 static struct policy *finish_words(const char *const *words, size_t n)
 {
 	AUTO(builder_free) struct builder *b = new_builder();
 	struct policy *p = NULL;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	apply_words(b, words, n, &err);
 	assert_string_equal(err.msg, "");
@@ -79,7 +79,7 @@ static void assert_refused(const char *const *words, size_t n, const char *messa
 {
 	AUTO(builder_free) struct builder *b = new_builder();
 	struct policy *p = NULL;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	if (apply_words(b, words, n, &err) == 0)
 		builder_finish(b, &p, &err);
@@ -89,7 +89,7 @@ static void assert_refused(const char *const *words, size_t n, const char *messa
 
 static int apply_toml(struct builder *b, const char *text, struct err *err)
 {
-	struct origin from = { .kind = ORIGIN_FILE, .source = "web.toml", .dir = "/etc/p" };
+	struct origin from = {.kind = ORIGIN_FILE, .source = "web.toml", .dir = "/etc/p"};
 	struct value *root = NULL;
 	int r = toml_parse(text, strlen(text), "web.toml", &root, err);
 
@@ -103,7 +103,7 @@ static void assert_toml_refused(const char *text, const char *message)
 {
 	AUTO(builder_free) struct builder *b = new_builder();
 	struct policy *p = NULL;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	if (apply_toml(b, text, &err) == 0)
 		builder_finish(b, &p, &err);
@@ -169,15 +169,14 @@ static void test_tcp_only_warning(void **state)
 	(void)state;
 	assert_int_equal(p->net_allow.n, 1);
 	assert_int_equal(p->warnings.n, 1);
-	assert_string_equal(
-		p->warnings.v[0],
-		"rules without a protocol (:443) grant TCP only in this version; write tcp://:443 to say so");
+	assert_string_equal(p->warnings.v[0], "rules without a protocol (:443) grant TCP only in "
+					      "this version; write tcp://:443 to say so");
 	policy_unref(p);
 }
 
 static void test_switch_off(void **state)
 {
-	static const char *const offs[] = { "--no-clean-env", "--clean-env=false" };
+	static const char *const offs[] = {"--no-clean-env", "--clean-env=false"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(offs); i++) {
@@ -204,13 +203,14 @@ static void test_merge(void **state)
 	struct policy *p = NULL;
 
 	(void)state;
-	assert_int_equal(apply_toml(b,
-				    "[filesystem]\nread = ['/a', '/b']\n"
-				    "[limits]\ntimeout = 9\n[program]\nenv = { X = '1', Y = '2' }\n",
-				    NULL),
-			 0);
-	assert_int_equal(apply_words(b, WORDS("-r", "/c", "-r/a", "-t2", "--env", "X=9", "--pty"), NULL),
-			 0);
+	assert_int_equal(
+		apply_toml(b,
+			   "[filesystem]\nread = ['/a', '/b']\n"
+			   "[limits]\ntimeout = 9\n[program]\nenv = { X = '1', Y = '2' }\n",
+			   NULL),
+		0);
+	assert_int_equal(
+		apply_words(b, WORDS("-r", "/c", "-r/a", "-t2", "--env", "X=9", "--pty"), NULL), 0);
 	assert_int_equal(builder_finish(b, &p, NULL), 0);
 	assert_int_equal(p->fs_read.n, 3);
 	assert_string_equal(p->fs_read.v[2], "/c");
@@ -223,7 +223,7 @@ static void test_merge(void **state)
 static void test_toml_kinds(void **state)
 {
 	AUTO(builder_free) struct builder *b = new_builder();
-	struct err err = { 0 };
+	struct err err = {0};
 	struct policy *p = NULL;
 
 	(void)state;
@@ -286,7 +286,7 @@ static void test_expansion(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(expansions); i++) {
 		auto_free char *out = NULL;
-		struct err err = { 0 };
+		struct err err = {0};
 		int r = expand_text(expansions[i].text, &b->host, &out, &err);
 
 		assert_string_equal(err.msg, expansions[i].message);
@@ -323,15 +323,17 @@ static void test_bad_flags(void **state)
 		       "unknown option \"--nonsense\"; sandlock run --help lists what there is");
 	assert_refused(WORDS("--fs-raed", "/x"),
 		       "unknown option \"--fs-raed\"; did you mean --fs-read?");
-	assert_refused(WORDS("--fs-raed=/x"), "unknown option \"--fs-raed\"; did you mean --fs-read?");
+	assert_refused(WORDS("--fs-raed=/x"),
+		       "unknown option \"--fs-raed\"; did you mean --fs-read?");
 	assert_refused(WORDS("-iZ"),
 		       "unknown option -Z in \"-iZ\"; sandlock run --help lists what there is");
 	assert_refused(WORDS("-r"), "--fs-read needs a value: --fs-read PATH");
 	assert_refused(WORDS("-r", "--", "x"), "--fs-read needs a value: --fs-read PATH");
-	assert_refused(WORDS("-r", "-w", "x"),
-		       "--fs-read needs a value, but \"-w\" follows; write --fs-read=VALUE if the value begins with a dash");
+	assert_refused(WORDS("-r", "-w", "x"), "--fs-read needs a value, but \"-w\" follows; write "
+					       "--fs-read=VALUE if the value begins with a dash");
 	assert_refused(WORDS("--clean-env=yes"), "--clean-env: \"yes\" is neither true nor false");
-	assert_refused(WORDS("--no-fs-read"), "unknown option \"--no-fs-read\"; did you mean --fs-read?");
+	assert_refused(WORDS("--no-fs-read"),
+		       "unknown option \"--no-fs-read\"; did you mean --fs-read?");
 	assert_refused(WORDS("-r", ""),
 		       "--fs-read: the path is empty; write . for the working directory");
 	assert_refused(WORDS("-r", "a\nb"),
@@ -345,10 +347,12 @@ static void test_bad_values(void **state)
 		       "--user: \"5\" is not of the form UID:GID; both numbers are needed");
 	assert_refused(WORDS("--user", "5:"),
 		       "--user: \"5:\" is not of the form UID:GID; both numbers are needed");
-	assert_refused(WORDS("--user", "5:4294967295"),
-		       "--user: \"4294967295\" is out of range; give a number from 0 to 4294967294");
+	assert_refused(
+		WORDS("--user", "5:4294967295"),
+		"--user: \"4294967295\" is out of range; give a number from 0 to 4294967294");
 	assert_refused(WORDS("--env", "X"), "--env: \"X\" is not of the form KEY=VALUE");
-	assert_refused(WORDS("--env", "=X"), "--env: \"=X\" has no name in front of the equals sign");
+	assert_refused(WORDS("--env", "=X"),
+		       "--env: \"=X\" has no name in front of the equals sign");
 	assert_refused(WORDS("--name", ""), "--name: the name is empty");
 	assert_refused(WORDS("--name", "a/b"),
 		       "--name: \"a/b\" holds a slash, which a name cannot");
@@ -358,12 +362,14 @@ static void test_bad_values(void **state)
 	assert_refused(WORDS("--view", "fast"),
 		       "--view: \"fast\" is not one of auto, namespace, notify");
 	assert_refused(WORDS("--disable", "fs-refer"),
-		       "--disable: fs-refer cannot be disabled: without it the kernel refuses every rename and link across directories");
+		       "--disable: fs-refer cannot be disabled: without it the kernel refuses "
+		       "every rename and link across directories");
 	assert_refused(WORDS("--cpu-cores", "3-1"), "--cpu-cores: \"3-1\" ends below its start");
 	assert_refused(WORDS("--cpu-cores", "1024"),
 		       "--cpu-cores: \"1024\" is out of range; give a number from 0 to 1023");
-	assert_refused(WORDS("--net-allow", "tcp://:0"),
-		       "--net-allow: \"tcp://:0\": character 8: the port is not within 1 and 65535");
+	assert_refused(
+		WORDS("--net-allow", "tcp://:0"),
+		"--net-allow: \"tcp://:0\": character 8: the port is not within 1 and 65535");
 	assert_refused(WORDS("--net-allow-bind", "80-70"),
 		       "--net-allow-bind: \"80-70\": character 1: the range ends below its start");
 }
@@ -371,11 +377,14 @@ static void test_bad_values(void **state)
 static void test_contradictions(void **state)
 {
 	(void)state;
-	assert_refused(WORDS("--net-allow-bind", "*,80"),
-		       "--net-allow-bind: * cannot be mixed with single values (--net-allow-bind: 80)");
+	assert_refused(
+		WORDS("--net-allow-bind", "*,80"),
+		"--net-allow-bind: * cannot be mixed with single values (--net-allow-bind: 80)");
 	assert_refused(WORDS("--disable", "net-tcp", "--allow-degraded", "net-tcp"),
-		       "--disable and --allow-degraded contradict each other for net-tcp; give one of them");
-	assert_toml_refused("[program]\nuid = 1\n", "web.toml:2: program.uid needs program.gid as well");
+		       "--disable and --allow-degraded contradict each other for net-tcp; give one "
+		       "of them");
+	assert_toml_refused("[program]\nuid = 1\n",
+			    "web.toml:2: program.uid needs program.gid as well");
 	assert_toml_refused("[program]\nargs = ['x']\n",
 			    "web.toml:2: program.args needs program.exec as well");
 }
@@ -384,33 +393,40 @@ static void test_not_available(void **state)
 {
 	(void)state;
 	assert_refused(WORDS("--workdir", "."),
-		       "--workdir is not available in this version: copy-on-write arrives with the workspace work; remove it");
-	assert_refused(WORDS("-m", "1G"),
-		       "--max-memory is not available in this version: it arrives with the limits work; remove it");
+		       "--workdir is not available in this version: copy-on-write arrives with the "
+		       "workspace work; remove it");
+	assert_refused(WORDS("-m", "1G"), "--max-memory is not available in this version: it "
+					  "arrives with the limits work; remove it");
 	assert_toml_refused("[limits]\n\nmemory = 1024\n",
-			    "web.toml:3: limits.memory is not available in this version: it arrives with the limits work; remove it");
+			    "web.toml:3: limits.memory is not available in this version: it "
+			    "arrives with the limits work; remove it");
 	assert_refused(WORDS("--net-allow", "example.com:443"),
-		       "--net-allow: \"example.com:443\" is not available in this version: rules other than tcp://:PORT and :PORT arrive with the network work; remove it");
+		       "--net-allow: \"example.com:443\" is not available in this version: rules "
+		       "other than tcp://:PORT and :PORT arrive with the network work; remove it");
 	assert_refused(WORDS("--net-allow", "*"),
-		       "--net-allow: \"*\" is not available in this version: rules other than tcp://:PORT and :PORT arrive with the network work; remove it");
+		       "--net-allow: \"*\" is not available in this version: rules other than "
+		       "tcp://:PORT and :PORT arrive with the network work; remove it");
 	assert_refused(WORDS("--net-allow", "udp://:53"),
-		       "--net-allow: \"udp://:53\" is not available in this version: rules other than tcp://:PORT and :PORT arrive with the network work; remove it");
+		       "--net-allow: \"udp://:53\" is not available in this version: rules other "
+		       "than tcp://:PORT and :PORT arrive with the network work; remove it");
 	assert_refused(WORDS("--unix-allow", "/run/x"),
-		       "--unix-allow: \"/run/x\" is not available in this version: single sockets arrive with the supervisor work; remove it, or write * for every socket");
+		       "--unix-allow: \"/run/x\" is not available in this version: single sockets "
+		       "arrive with the supervisor work; remove it, or write * for every socket");
 	assert_refused(WORDS("--no-supervisor", "-t", "5", "--name", "x", "--net-allow", "udp://:5",
 			     "--view", "namespace"),
-		       "--no-supervisor is incompatible with: --name, --net-allow \"udp://:5\", --timeout, --view \"namespace\"; remove them or run supervised");
+		       "--no-supervisor is incompatible with: --name, --net-allow \"udp://:5\", "
+		       "--timeout, --view \"namespace\"; remove them or run supervised");
 }
 
 /* What works without a supervisor. */
 static void test_unsupervised(void **state)
 {
 	struct policy *p = finish_words(WORDS(
-		"--no-supervisor", "-r", "/usr", "-w", "/tmp", "--cwd", "/", "--env", "A=B", "--user",
-		"1:1", "--max-open-files", "9", "--no-coredump", "--no-huge-pages",
-		"--no-randomize-memory", "--cpu-cores", "0", "--net-allow-bind", "80", "--net-allow",
-		"tcp://:80", "--net-allow", ":81", "--unix-allow", "*", "--allow-metadata", "--quiet",
-		"--print-policy", "toml", "-i", "--view", "auto"));
+		"--no-supervisor", "-r", "/usr", "-w", "/tmp", "--cwd", "/", "--env", "A=B",
+		"--user", "1:1", "--max-open-files", "9", "--no-coredump", "--no-huge-pages",
+		"--no-randomize-memory", "--cpu-cores", "0", "--net-allow-bind", "80",
+		"--net-allow", "tcp://:80", "--net-allow", ":81", "--unix-allow", "*",
+		"--allow-metadata", "--quiet", "--print-policy", "toml", "-i", "--view", "auto"));
 
 	(void)state;
 	assert_true(p->no_supervisor);
@@ -421,17 +437,23 @@ static void test_unsupervised(void **state)
 static void test_bad_toml(void **state)
 {
 	(void)state;
-	assert_toml_refused("[filesytem]\nread = []\n",
-			    "web.toml:1: unknown section \"filesytem\"; did you mean \"filesystem\"?");
-	assert_toml_refused("[filesystem]\n\nraed = []\n",
-			    "web.toml:3: unknown key \"raed\" in section [filesystem]; did you mean \"read\"?");
-	assert_toml_refused("[qqqqqq]\n",
-			    "web.toml:1: unknown section \"qqqqqq\"; sandlock-policy(5) lists what there is");
+	assert_toml_refused(
+		"[filesytem]\nread = []\n",
+		"web.toml:1: unknown section \"filesytem\"; did you mean \"filesystem\"?");
+	assert_toml_refused(
+		"[filesystem]\n\nraed = []\n",
+		"web.toml:3: unknown key \"raed\" in section [filesystem]; did you mean \"read\"?");
+	assert_toml_refused(
+		"[qqqqqq]\n",
+		"web.toml:1: unknown section \"qqqqqq\"; sandlock-policy(5) lists what there is");
 	assert_toml_refused("fs_readable = ['/x']\n",
-			    "web.toml:1: unknown key \"fs_readable\" outside a section; did you mean \"filesystem.read\"?");
-	assert_toml_refused("limits = 3\n", "web.toml:1: limits: expected a section, found integer");
-	assert_toml_refused("[filesystem]\nread = '/x'\n",
-			    "web.toml:2: filesystem.read: expected a list in brackets, found string");
+			    "web.toml:1: unknown key \"fs_readable\" outside a section; did you "
+			    "mean \"filesystem.read\"?");
+	assert_toml_refused("limits = 3\n",
+			    "web.toml:1: limits: expected a section, found integer");
+	assert_toml_refused(
+		"[filesystem]\nread = '/x'\n",
+		"web.toml:2: filesystem.read: expected a list in brackets, found string");
 	assert_toml_refused("[filesystem]\nread = ['/x',\n 3]\n",
 			    "web.toml:3: filesystem.read: expected a string, found integer");
 	assert_toml_refused("[program]\nclean_env = 1\n",
@@ -439,9 +461,11 @@ static void test_bad_toml(void **state)
 	assert_toml_refused("[limits]\nopen_files = '5'\n",
 			    "web.toml:2: limits.open_files: expected an integer, found string");
 	assert_toml_refused("[limits]\nopen_files = -5\n",
-			    "web.toml:2: limits.open_files: \"-5\" is not a whole number; give one from 1 to 4294967295");
-	assert_toml_refused("[limits]\nmemory = 1.5\n",
-			    "web.toml:2: limits.memory: expected a number or a string, found float");
+			    "web.toml:2: limits.open_files: \"-5\" is not a whole number; give one "
+			    "from 1 to 4294967295");
+	assert_toml_refused(
+		"[limits]\nmemory = 1.5\n",
+		"web.toml:2: limits.memory: expected a number or a string, found float");
 	assert_toml_refused("[limits]\ntimeout = inf\n",
 			    "web.toml:2: limits.timeout: the number is out of range");
 	assert_toml_refused("[program]\nenv = ['A=B']\n",
@@ -453,18 +477,19 @@ static void test_bad_toml(void **state)
 	assert_toml_refused("[program]\ncwd = \"a\\u0000b\"\n",
 			    "web.toml:2: program.cwd: the string holds a NUL character");
 	assert_toml_refused("[filesystem]\nread = ['${NOPE}/x']\n",
-			    "web.toml:2: filesystem.read: the environment variable NOPE is not set; set it or write ${NOPE:-default}");
+			    "web.toml:2: filesystem.read: the environment variable NOPE is not "
+			    "set; set it or write ${NOPE:-default}");
 }
 
 /* --- The command line --------------------------------------------------------------------- */
 
 static void test_args(void **state)
 {
-	static const char *const words[] = { "-ir",  "/x", "--view=auto",    "-t5",
-					     "-t=6", "--quiet", "--profile-file", "-",
-					     "--env=A=-1", "--", "cmd", "-x" };
-	AUTO(args_done) struct args args = { 0 };
-	struct strv copy = { 0 };
+	static const char *const words[] = {
+		"-ir", "/x",	     "--view=auto", "-t5", "-t=6", "--quiet", "--profile-file",
+		"-",   "--env=A=-1", "--",	    "cmd", "-x"};
+	AUTO(args_done) struct args args = {0};
+	struct strv copy = {0};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -488,11 +513,11 @@ static void test_args(void **state)
 /* Flags end at the first word that is none, and --help ends everything. */
 static void test_args_end(void **state)
 {
-	static char words_text[4][8] = { "-r", "/x", "cmd", "--bad" };
-	static char help_text[2][8] = { "--help", "--bad" };
-	char *words[] = { words_text[0], words_text[1], words_text[2], words_text[3] };
-	char *help[] = { help_text[0], help_text[1] };
-	AUTO(args_done) struct args args = { 0 }, more = { 0 };
+	static char words_text[4][8] = {"-r", "/x", "cmd", "--bad"};
+	static char help_text[2][8] = {"--help", "--bad"};
+	char *words[] = {words_text[0], words_text[1], words_text[2], words_text[3]};
+	char *help[] = {help_text[0], help_text[1]};
+	AUTO(args_done) struct args args = {0}, more = {0};
 
 	(void)state;
 	assert_int_equal(args_parse(4, words, &args, NULL), 0);
@@ -527,7 +552,7 @@ static void test_not_utf8(void **state)
 {
 	AUTO(builder_free) struct builder *b = new_builder();
 	struct value *root = NULL;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	(void)state;
 	assert_int_equal(apply_words(b, WORDS("-r", "/a\xff"), NULL), 0);
