@@ -9,6 +9,7 @@ which leftovers are found and killed.
 
 import errno
 import fcntl
+import glob
 import json
 import os
 import pathlib
@@ -119,13 +120,22 @@ def tagged(tag):
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
+        if needle in environment(entry):
+            found.append(int(entry))
+    return found
+
+
+def environment(pid):
+    """The environment of a process; of its threads where the first of them has ended."""
+    for path in [f"/proc/{pid}/environ", *glob.iglob(f"/proc/{pid}/task/*/environ")]:
         try:
-            with open(f"/proc/{entry}/environ", "rb") as f:
-                if needle in f.read().split(b"\0"):
-                    found.append(int(entry))
+            with open(path, "rb") as f:
+                text = f.read()
         except OSError:
             continue
-    return found
+        if text:
+            return text.split(b"\0")
+    return []
 
 
 def describe(pids):

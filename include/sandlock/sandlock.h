@@ -153,14 +153,12 @@ struct sandlock_result {
 
 /* Flags of struct sandlock_spawn. */
 enum {
-	/* Stay in the caller's process group instead of a new one (terminal signals reach both). */
-	SANDLOCK_SPAWN_SHARE_PGRP = 1 << 0,
-	/* Make the new process group the foreground group of the terminal on descriptor 0. */
-	SANDLOCK_SPAWN_FOREGROUND = 1 << 1,
+	/* Make the command's process group (always a new one) the foreground group of the terminal on descriptor 0. */
+	SANDLOCK_SPAWN_FOREGROUND = 1 << 0,
 	/* A terminal of its own as descriptors 0 to 2; its master side is RET_PTY. */
-	SANDLOCK_SPAWN_PTY = 1 << 2,
+	SANDLOCK_SPAWN_PTY = 1 << 1,
 	/* Report stops and continues of the command by sandlock_wait (SANDLOCK_STOPPED …). */
-	SANDLOCK_SPAWN_REPORT_STOPS = 1 << 3,
+	SANDLOCK_SPAWN_REPORT_STOPS = 1 << 2,
 };
 
 struct sandlock_spawn {
@@ -209,7 +207,7 @@ SANDLOCK_API int sandlock_process_fd(struct sandlock_process *process);
 SANDLOCK_API pid_t sandlock_process_pid(const struct sandlock_process *process);
 /* Kills the whole tree. Idempotent; any thread. */
 SANDLOCK_API int sandlock_kill(struct sandlock_process *process);
-/* Sends SIG to the command's process group (the command alone with SHARE_PGRP). */
+/* Sends SIG to the command's process group (unsupervised: to the command alone). */
 SANDLOCK_API int sandlock_signal(struct sandlock_process *process, int sig);
 /* Kills what is left, waits for its end, releases everything. NULL is fine. */
 SANDLOCK_API void sandlock_process_free(struct sandlock_process *process);

@@ -35,8 +35,8 @@ struct run {
 	size_t warnings_shown;
 	int events_fd;
 	int signal_fd;
-	bool interactive; /* the command has the terminal, in a process group of its own */
-	bool share_pgrp;
+	bool terminal;	  /* standard input is a terminal and we were in its foreground */
+	bool handed_over; /* the command's process group has the foreground */
 	struct relay relay;
 	int ended_by; /* signal to sandlock that is ending the run, 0: none */
 	int64_t kill_at_ms;
@@ -158,13 +158,16 @@ static void fill_spawn(struct run *run, struct sandlock_spawn *sp)
 		return;
 	}
 	/*
-	 * With a terminal on both ends the command gets it, as under a shell. In a pipeline it
-	 * stays in our process group: the pager or the tee beside us needs the terminal as well.
+	 * The command has a process group of its own, so that it cannot signal or renice ours. With
+	 * a terminal on both ends the group gets the foreground at once, as under a shell. In a
+	 * pipeline the pager or the tee beside us needs the terminal as well: there the command
+	 * gets it when it first asks (on_stopped).
 	 */
-	run->interactive = tty_is_interactive() && isatty(STDOUT_FILENO);
-	run->share_pgrp = !run->interactive;
-	sp->flags |= run->interactive ? SANDLOCK_SPAWN_FOREGROUND | SANDLOCK_SPAWN_REPORT_STOPS
-				      : SANDLOCK_SPAWN_SHARE_PGRP;
+	run->terminal = tty_is_interactive();
+	run->handed_over = run->terminal && isatty(STDOUT_FILENO);
+	sp->flags |= SANDLOCK_SPAWN_REPORT_STOPS;
+	if (run->handed_over)
+		sp->flags |= SANDLOCK_SPAWN_FOREGROUND;
 }
 
 static void catch_signals(struct run *run, sigset_t *ret_old)
@@ -178,6 +181,7 @@ static void catch_signals(struct run *run, sigset_t *ret_old)
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGTSTP);
 	sigprocmask(SIG_BLOCK, &set, ret_old);
 	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -197,41 +201,56 @@ static void begin_end(struct run *run, int sig)
 		sandlock_signal(run->process, SIGCONT);
 }
 
+/* We are stopped as the job that the shell knows; the command is stopped or must be. */
+static void stop_with_command(struct run *run)
+{
+	if (run->handed_over)
+		tty_give(getpgrp());
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	/* Unblocked, the pending signal stops this process here, unless its group is orphaned. */
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (run->handed_over && tty_is_ours())
+		tty_give(sandlock_process_pid(run->process));
+	sandlock_signal(run->process, SIGCONT);
+}
+
 static void on_signal(struct run *run)
 {
 	struct signalfd_siginfo si;
 	while (read(run->signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		int sig = (int)si.ssi_signo;
-		/* What the terminal sends to a shared process group has reached the command too. */
-		bool from_tty = si.ssi_code == SI_KERNEL && run->share_pgrp;
+		bool from_terminal = si.ssi_code == SI_KERNEL && sig != SIGHUP;
 		if (sig == SIGWINCH) {
 			if (run->cli.pty)
 				relay_resize(&run->relay);
-		} else if (sig == SIGUSR1 || sig == SIGUSR2) {
-			sandlock_signal(run->process, sig);
-		} else if (from_tty && sig != SIGHUP) {
-			continue; /* the command decides whether it ends */
-		} else if (si.ssi_code == SI_KERNEL && sig != SIGHUP) {
-			sandlock_signal(run->process, sig);
+		} else if (sig == SIGTSTP) {
+			sandlock_signal(run->process, SIGTSTP);
+			stop_with_command(run);
+		} else if (sig == SIGUSR1 || sig == SIGUSR2 || from_terminal) {
+			sandlock_signal(run->process, sig); /* the command decides what it means */
 		} else {
 			begin_end(run, sig);
 		}
 	}
 }
 
-/* The command was stopped from its terminal: so are we, as the job that the shell knows. */
+/*
+ * The command was stopped: because it wants the terminal, which it then gets if that is ours to
+ * give, or as a job, and then so are we.
+ */
 static void on_stopped(struct run *run, int sig)
 {
 	if ((sig == SIGTTIN || sig == SIGTTOU) && tty_is_ours()) {
+		run->handed_over = true;
 		tty_give(sandlock_process_pid(run->process));
 		sandlock_signal(run->process, SIGCONT);
-		return;
+	} else if (sig != SIGSTOP || run->handed_over) {
+		stop_with_command(run);
 	}
-	tty_give(getpgrp());
-	raise(SIGTSTP);
-	if (tty_is_ours())
-		tty_give(sandlock_process_pid(run->process));
-	sandlock_signal(run->process, SIGCONT);
 }
 
 /* One wait. Returns true once the whole tree has ended. */
@@ -242,7 +261,7 @@ static bool step(struct run *run)
 	pfd[n++] = (struct pollfd){.fd = sandlock_process_fd(run->process), .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
 	/* A terminal that is gone is noticed even by a run that is not in its foreground. */
-	pfd[n++] = (struct pollfd){.fd = run->interactive && !run->ended_by ? STDIN_FILENO : -1};
+	pfd[n++] = (struct pollfd){.fd = run->terminal && !run->ended_by ? STDIN_FILENO : -1};
 	if (run->cli.pty)
 		relay_poll(&run->relay, pfd + n);
 	int64_t left = run->ended_by ? run->kill_at_ms - now_ms() : -1;
@@ -264,7 +283,7 @@ static bool step(struct run *run)
 	if (!pfd[0].revents)
 		return false;
 	int r = sandlock_wait(run->process, 0, &run->result, &run->err);
-	if (r == SANDLOCK_STOPPED && run->interactive)
+	if (r == SANDLOCK_STOPPED && !run->cli.pty)
 		on_stopped(run, run->result.signal);
 	return r == SANDLOCK_ENDED || (r < 0 && r != -SANDLOCK_E_TIMEOUT);
 }
@@ -292,7 +311,7 @@ static int supervise(struct run *run)
 		relay_drain(&run->relay);
 		relay_done(&run->relay);
 	}
-	if (run->interactive)
+	if (run->handed_over)
 		tty_give(getpgrp());
 	sandlock_process_free(run->process);
 	if (run->result.reason == SANDLOCK_TIMED_OUT && !run->cli.quiet)
@@ -321,7 +340,7 @@ static int start_and_wait(struct run *run)
 	show_warnings(run);
 	int code;
 	if (r < 0) {
-		if (run->interactive)
+		if (run->handed_over)
 			tty_give(getpgrp());
 		code = start_failed(run, r);
 	} else {
@@ -345,7 +364,7 @@ static int become(struct run *run)
 {
 	struct sandlock_spawn sp = {0};
 	fill_spawn(run, &sp);
-	sp.flags = SANDLOCK_SPAWN_SHARE_PGRP;
+	sp.flags = 0;
 	int r = sandlock_policy_check(run->policy, &run->err);
 	if (r == 0) {
 		sp.on_warning = on_warning;

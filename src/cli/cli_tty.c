@@ -12,15 +12,25 @@
 
 #include "base/util.h"
 
+/* The descriptor through which the controlling terminal is reached, -1 if there is none. */
+static int tty_fd(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (tcgetpgrp(fd) > 0)
+			return fd;
+	}
+	return -1;
+}
+
 bool tty_is_ours(void)
 {
-	pid_t pgrp = tcgetpgrp(STDIN_FILENO);
-	return pgrp > 0 && pgrp == getpgrp();
+	int fd = tty_fd();
+	return fd >= 0 && tcgetpgrp(fd) == getpgrp();
 }
 
 bool tty_is_interactive(void)
 {
-	return isatty(STDIN_FILENO) && tty_is_ours();
+	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
 void tty_give(pid_t pgrp)
@@ -30,7 +40,9 @@ void tty_give(pid_t pgrp)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	(void)tcsetpgrp(STDIN_FILENO, pgrp);
+	int fd = tty_fd();
+	if (fd >= 0)
+		(void)tcsetpgrp(fd, pgrp);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 

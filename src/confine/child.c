@@ -59,10 +59,8 @@ static int setup_group(struct job *job)
 	long r = 0;
 	if (job->pty)
 		r = raw_syscall0(SYS_setsid);
-	else if (!job->share_pgrp)
+	else if (!job->in_place)
 		r = raw_syscall2(SYS_setpgid, 0, 0);
-	else if (!job->base && job->supervised)
-		r = raw_syscall2(SYS_setpgid, 0, job->host_pgrp);
 	if (r < 0)
 		return job_fail(job, STEP_PROCESS_GROUP, (int)-r, 0);
 	if (job->foreground) {

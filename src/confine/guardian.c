@@ -229,7 +229,7 @@ static void on_control(struct guardian *g)
 		if (msg.kind == JOB_KILL)
 			end_with(g, END_KILLED);
 		else if (msg.kind == JOB_SIGNAL && g->main_pid > 0)
-			raw_syscall2(SYS_kill, g->job->share_pgrp ? g->main_pid : -g->main_pid,
+			raw_syscall2(SYS_kill, -g->main_pid,
 				     msg.value);
 	}
 }

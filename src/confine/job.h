@@ -32,6 +32,7 @@ enum job_step {
 	STEP_MOUNT_PROC,
 	STEP_MOUNT_DEVPTS,
 	STEP_MOUNT_SHM,
+	STEP_MOUNT_MQUEUE,
 	STEP_HOSTNAME,
 	STEP_GUARDIAN_EXEC,
 	STEP_GUARDIAN_SCOPE,
@@ -122,7 +123,6 @@ struct job {
 	bool map_ids;	 /* write id maps: new user namespace */
 	bool in_place;	  /* the calling process itself becomes the command */
 	bool separate_vm; /* the child must not share memory with the caller */
-	bool share_pgrp;
 	bool foreground;
 	bool pty;
 	bool report_stops;
@@ -146,6 +146,7 @@ struct job {
 	struct uapi_landlock_ruleset_attr ruleset;
 	struct job_rule *rules;
 	size_t n_rules;
+	bool own_mqueue;    /* cover /dev/mqueue with the base's own */
 	bool root_writable; /* "/" is a write grant: nothing is made read-only */
 	int *clones; /* room for N_RULES descriptors */
 	const struct uapi_landlock_net_port_attr *ports;
@@ -168,7 +169,6 @@ struct job {
 	int tmp_fd;   /* directory that holds TMP_NAME; -1: none */
 	const char *tmp_name;
 	int32_t host_pid;
-	int32_t host_pgrp;
 
 	const char *guardian_path; /* program for a guardian with its own address space */
 	char *const *guardian_argv;

@@ -111,6 +111,12 @@ static int private_filesystems(struct job *job)
 			 "mode=1777");
 	if (r < 0 && r != -ENOENT)
 		return job_fail(job, STEP_MOUNT_SHM, (int)-r, 0);
+	if (!job->own_mqueue)
+		return 0;
+	r = raw_syscall5(SYS_mount, "mqueue", "/dev/mqueue", "mqueue",
+			 MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	if (r < 0 && r != -ENOENT && r != -ENODEV)
+		return job_fail(job, STEP_MOUNT_MQUEUE, (int)-r, 0);
 	return 0;
 }
 

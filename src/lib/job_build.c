@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -231,6 +232,27 @@ static int plan_cwd(struct job_request *req, struct job *job, struct sandlock_er
 
 /* --- Descriptors ------------------------------------------------------------------------------ */
 
+/*
+ * A socket as a standard stream must be a connected stream: any other can be pointed at a name of
+ * the command's choice (a datagram per call, an unconnected one by connect, a listener by accept),
+ * which the filter cannot see.
+ */
+static int check_socket(int fd, const char *name, struct sandlock_error *err)
+{
+	int type = 0;
+	socklen_t size = sizeof(type);
+	struct sockaddr_storage peer;
+	socklen_t peer_size = sizeof(peer);
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+	    (type == SOCK_STREAM || type == SOCK_SEQPACKET) &&
+	    (getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0 || errno != ENOTCONN))
+		return 0;
+	return api_fail(err, SANDLOCK_E_INVALID, ENOTCONN,
+			"Standard %s is a socket that is no connected stream, which could be sent or "
+			"connected anywhere: pass a pipe or a connected stream socket",
+			name);
+}
+
 static int plan_stdio(struct job_request *req, struct job *job, struct sandlock_error *err)
 {
 	static const char *const names[] = {"input", "output", "error"};
@@ -251,6 +273,11 @@ static int plan_stdio(struct job_request *req, struct job *job, struct sandlock_
 					"Standard %s is a directory, which would lead round every rule: "
 					"redirect it elsewhere and grant the directory with -r or -w",
 					names[i]);
+		if (S_ISSOCK(st.st_mode)) {
+			int r = check_socket(fd, names[i], err);
+			if (r < 0)
+				return r;
+		}
 		job->stdio[i] = fd;
 	}
 	if (need_null) {
@@ -312,7 +339,6 @@ static int plan_process(struct job_request *req, struct job *job, struct sandloc
 	job->supervised = req->rung != RUNG_NONE;
 	job->base = req->rung == RUNG_BASE;
 	job->in_place = req->in_place;
-	job->share_pgrp = sp->flags & SANDLOCK_SPAWN_SHARE_PGRP;
 	job->foreground = sp->flags & SANDLOCK_SPAWN_FOREGROUND;
 	job->pty = sp->flags & SANDLOCK_SPAWN_PTY;
 	job->report_stops = sp->flags & SANDLOCK_SPAWN_REPORT_STOPS;
@@ -324,7 +350,6 @@ static int plan_process(struct job_request *req, struct job *job, struct sandloc
 	job->max_open_files = p->max_open_files;
 	job->timeout_ns = (int64_t)p->timeout_ms * 1000000;
 	job->host_pid = getpid();
-	job->host_pgrp = getpgrp();
 	int r = plan_ids(req, job);
 	/* These two change what memory shared with the host carries: see prctl(2), PR_SET_DUMPABLE. */
 	job->separate_vm = job->set_ids || job->no_thp;

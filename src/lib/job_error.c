@@ -27,6 +27,7 @@ static const struct {
 	                         "a container that covers parts of /proc forbids it; use --view auto"},
 	[STEP_MOUNT_DEVPTS]   = {"mounting a private /dev/pts", "use --view auto"},
 	[STEP_MOUNT_SHM]      = {"mounting a private /dev/shm", "use --view auto"},
+	[STEP_MOUNT_MQUEUE]   = {"mounting a private /dev/mqueue", "use --view auto"},
 	[STEP_HOSTNAME]       = {"setting the host name", NULL},
 	[STEP_GUARDIAN_EXEC]  = {"executing sandlock-guardian", "install it beside libsandlock.so or in libexec/sandlock"},
 	[STEP_GUARDIAN_SCOPE] = {"scoping the guardian's signals (landlock_restrict_self)", NULL},

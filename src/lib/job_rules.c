@@ -47,6 +47,7 @@ static struct job_rule *add_rule(struct rule_list *list, const char *path, uint6
 	rule->access = access;
 	rule->fd = -1;
 	if (job->base && (at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
+			  at_or_below(path, "/dev/mqueue") ||
 			  str_eq(path, "/dev/shm") || str_eq(path, "/dev/ptmx")))
 		rule->late = 1;
 	else if (job->base && at_or_below(path, "/dev/shm"))
@@ -122,6 +123,17 @@ static bool is_system_path(const char *path)
 	return false;
 }
 
+/* Whether a grant reaches the host's message queues, which the base then covers with its own. */
+static bool reaches_mqueue(const struct strv *grants)
+{
+	for (size_t i = 0; i < grants->n; i++) {
+		if (str_eq(grants->v[i], "/") || str_eq(grants->v[i], "/dev") ||
+		    at_or_below(grants->v[i], "/dev/mqueue"))
+			return true;
+	}
+	return false;
+}
+
 static void add_grants(struct job_request *req, struct rule_list *list)
 {
 	const struct policy *p = req->policy;
@@ -145,6 +157,8 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 				 "change it for the whole machine; use --user UID:GID",
 				 p->fs_write.v[i]);
 	}
+	list->job->own_mqueue = reaches_mqueue(&p->fs_read) || reaches_mqueue(&p->fs_write) ||
+				reaches_mqueue(&p->fs_read_if_exists);
 	if (req->tmp_name) {
 		auto_free char *path = xasprintf("/tmp/%s", req->tmp_name);
 		add_rule(list, path, RIGHTS_ALL);

@@ -128,6 +128,7 @@ static bool base_failed(const struct job_request *req)
 	case STEP_MOUNT_PROC:
 	case STEP_MOUNT_DEVPTS:
 	case STEP_MOUNT_SHM:
+	case STEP_MOUNT_MQUEUE:
 	case STEP_HOSTNAME:
 		return true;
 	default:

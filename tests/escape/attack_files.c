@@ -290,9 +290,10 @@ static int spawn(const char *path, char *const *argv)
 		_exit(errno < 100 ? 100 + errno : 255);
 	}
 	status = reap(pid);
-	if (status > 100 && status < 200)
-		return status - 100;
 	detail("exit status %d", status);
+	/* 127 is what the loader says of a program that it may not read. */
+	if (status > 100 && status < 200 && status != 127)
+		return status - 100;
 	return status == 0 ? ATTACK_WORKED : EACCES;
 }
 

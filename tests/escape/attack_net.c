@@ -35,10 +35,11 @@ static struct sockaddr_in loopback4(const char *port)
 
 static int connect4(int fd, const char *port)
 {
-	struct sockaddr_in sa = loopback4(port);
+	struct sockaddr_in sa;
 
 	if (fd < 0)
 		return errno;
+	sa = loopback4(port);
 	return outcome(connect(fd, (struct sockaddr *)&sa, sizeof(sa)));
 }
 

@@ -200,7 +200,7 @@ def test_control(row, victims):
             running = harness.Running(attack_argv(row, scene), stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL, account=account)
             assert running.proc.wait(timeout=60) == 0
-            assert harness.tagged(running.tag), "nothing was left behind"
+            harness.wait_until(lambda: harness.tagged(running.tag), what="a survivor")
             running.stop()
             return
         result = start_attack(row, scene, attack_argv(row, scene), account)
@@ -257,6 +257,8 @@ def check_death(row, argv, account, expected):
                               account=account)
     try:
         code = running.proc.wait(timeout=60)
+        if expected == table.OPEN:
+            harness.wait_until(lambda: harness.tagged(running.tag), what="a survivor")
         left = harness.tagged(running.tag)
         words = harness.describe(left)
     finally:
