@@ -101,9 +101,7 @@ static int read_stream(FILE *f, const char *label, struct profile_text *t, struc
 
 static bool starts_with_brace(const struct profile_text *t)
 {
-	size_t i = strspn(t->text, " \t\r\n");
-
-	return t->text[i] == '{';
+	return t->text && t->text[strspn(t->text, " \t\r\n")] == '{';
 }
 
 static int read_stdin(struct profile_text *ret, struct err *err)
@@ -123,7 +121,6 @@ static int read_stdin(struct profile_text *ret, struct err *err)
 /* Opens PATH; -ENOENT is left to the caller to word. */
 static int open_file(const char *path, FILE **ret, char **ret_id, struct err *err)
 {
-	auto_free char *label = NULL;
 	char q[QUOTE_SIZE];
 	struct stat st;
 	FILE *f = fopen(path, "re");

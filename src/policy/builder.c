@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "base/util.h"
 #include "policy/builder_internal.h"
 
@@ -165,27 +166,24 @@ static int set_cores(struct builder *b, const struct option *o, const char *text
 		     const struct origin *from, struct err *err)
 {
 	const char *dash = strchr(text, '-');
-	auto_free char *lo_text = NULL, *hi_text = NULL;
+	uint64_t lo = 0, hi = 0;
 	char q[QUOTE_SIZE];
 
 	if (!dash)
 		return set_one(b, o, text, from, err);
 
 	auto_free char *first = xstrndup(text, (size_t)(dash - text));
-	int r = option_value_normalize(o, first, b, from, &lo_text, err);
+	int r = number_parse_u64(first, o->min, o->max, &lo, err);
 
 	if (r == 0)
-		r = option_value_normalize(o, dash + 1, b, from, &hi_text, err);
+		r = number_parse_u64(dash + 1, o->min, o->max, &hi, err);
 	if (r < 0)
 		return r;
-
-	unsigned long lo = strtoul(lo_text, NULL, 10), hi = strtoul(hi_text, NULL, 10);
-
 	if (hi < lo)
 		return err_set(err, EINVAL, "%s ends below its start",
 			       quote_str(text, q, sizeof(q)));
-	for (unsigned long i = lo; r == 0 && i <= hi; i++) {
-		auto_free char *one = xasprintf("%lu", i);
+	for (uint64_t i = lo; r == 0 && i <= hi; i++) {
+		auto_free char *one = xasprintf("%llu", (unsigned long long)i);
 
 		r = set_one(b, o, one, from, err);
 	}

@@ -102,7 +102,7 @@ static int parse_port(struct span in, size_t *pos, unsigned int min, uint16_t *r
 static int parse_range(struct span in, size_t *pos, unsigned int min, struct port_range *ret,
 		       struct err *err)
 {
-	struct port_range r;
+	struct port_range r = {0};
 	size_t start = *pos;
 	int rc = parse_port(in, pos, min, &r.lo, err);
 
@@ -130,7 +130,7 @@ static int parse_ports(struct span in, unsigned int min, struct port_set *set, s
 		return 0;
 	}
 	for (size_t pos = 0;;) {
-		struct port_range r;
+		struct port_range r = {0};
 
 		if (pos < in.len && in.s[pos] == '*')
 			return fault(in.base, in.s + pos, err,

@@ -110,7 +110,7 @@ static int value_pattern(const char *text, const struct builder *b, const struct
 		auto_free char *abs = NULL;
 
 		r = make_absolute(path, base, &abs, err);
-		if (r < 0)
+		if (r < 0 || !abs)
 			return r;
 		*ret = strpbrk(abs, "*?[") ? xasprintf("path:%s", abs) : take_ptr(abs);
 		return 0;

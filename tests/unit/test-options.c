@@ -31,20 +31,24 @@ static struct builder *new_builder(void)
 	return b;
 }
 
+static char last_char(const char *s)
+{
+	return s && s[0] ? s[strlen(s) - 1] : '\0';
+}
+
 static void test_no_holes(void **state)
 {
 	(void)state;
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++) {
 		const struct option *o = option_get((enum option_id)i);
-		const char *label = option_label(o);
 
 		assert_int_equal(o->id, i);
-		assert_non_null(label);
-		assert_true(o->help && o->help[0]);
+		assert_non_null(option_label(o));
+		assert_true(last_char(o->help));
 		assert_true(o->default_text && o->default_text[0]);
 		/* A help line is the end of a row: no capital, no stop. */
-		assert_true(o->help[strlen(o->help) - 1] != '.');
-		assert_true(!o->detail || o->detail[strlen(o->detail) - 1] == '.');
+		assert_true(last_char(o->help) != '.');
+		assert_true(!o->detail || last_char(o->detail) == '.');
 		if (o->type == OPTION_BOOL)
 			assert_null(o->metavar);
 		else
