@@ -267,11 +267,18 @@ static int structure_fault(const struct origin *at, const char *what, const char
 		       at->source, line, what);
 }
 
+/* A key with a NUL inside is not the key that its first part names. */
+static bool is_whole_key(const struct value *table, size_t i)
+{
+	return strlen(table->keys[i]) == table->key_lens[i];
+}
+
 static int apply_section(struct builder *b, const char *section, const struct value *table,
 			 const struct origin *from, struct err *err)
 {
 	for (size_t i = 0; i < table->n; i++) {
-		const struct option *o = option_find_key(section, table->keys[i]);
+		const struct option *o =
+			is_whole_key(table, i) ? option_find_key(section, table->keys[i]) : NULL;
 		int r;
 
 		if (o) {
@@ -334,8 +341,12 @@ int builder_apply_tree(struct builder *b, const struct value *root, const struct
 		return err_prefix(err, "%s", from->source);
 	}
 	for (size_t i = 0; i < root->n; i++) {
-		if (str_eq(root->keys[i], "include"))
+		if (str_eq(root->keys[i], "include") && is_whole_key(root, i))
 			continue;
+		if (!is_whole_key(root, i)) {
+			err_set(err, EINVAL, "a key holds a NUL character");
+			return err_prefix(err, "%s", from->source);
+		}
 		int r = apply_top(b, root->keys[i], root->items[i], from, err);
 
 		if (r < 0)
