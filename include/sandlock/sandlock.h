@@ -42,9 +42,9 @@ enum sandlock_code {
 };
 
 struct sandlock_error {
-	int code;	/* enum sandlock_code */
-	int sys_errno;	/* errno behind it, or 0 */
-	char msg[512];	/* one line, NUL-terminated */
+	int code;      /* enum sandlock_code */
+	int sys_errno; /* errno behind it, or 0 */
+	char msg[512]; /* one line, NUL-terminated */
 };
 
 SANDLOCK_API const char *sandlock_version(void);
@@ -63,7 +63,8 @@ SANDLOCK_API void sandlock_policy_free(struct sandlock_policy *policy);
 /*
  * Sets one option by its long flag without dashes ("fs-read") or its profile key
  * ("filesystem.read"). VALUE is what a user would write after the flag; NULL or "true" / "false"
- * for switches. Lists append, scalars override. Relative paths are taken from the working directory.
+ * for switches. Lists append, scalars override. Relative paths are taken from the working
+ * directory.
  */
 SANDLOCK_API int sandlock_policy_set(struct sandlock_policy *policy, const char *option,
 				     const char *value, struct sandlock_error *err);
@@ -77,10 +78,10 @@ SANDLOCK_API int sandlock_policy_load_file(struct sandlock_policy *policy, const
 SANDLOCK_API int sandlock_policy_load_json(struct sandlock_policy *policy, const char *text,
 					   size_t len, struct sandlock_error *err);
 /*
- * Reads the flags of `sandlock run` from argv[0..argc) into POLICY up to "--" or the first word that
- * is not a flag; -p and --profile-file are loaded where they stand first. Flags that belong to the
- * command line and not to the policy (see sandlock_cli) go to CLI, which may be NULL to refuse them.
- * *RET_USED is the number of words taken, the "--" included.
+ * Reads the flags of `sandlock run` from argv[0..argc) into POLICY up to "--" or the first word
+ * that is not a flag; -p and --profile-file are loaded where they stand first. Flags that belong to
+ * the command line and not to the policy (see sandlock_cli) go to CLI, which may be NULL to refuse
+ * them. *RET_USED is the number of words taken, the "--" included.
  */
 struct sandlock_cli {
 	size_t struct_size; /* sizeof(struct sandlock_cli), set by the caller */
@@ -95,8 +96,8 @@ struct sandlock_cli {
 	const char *events;	/* borrowed from argv */
 };
 SANDLOCK_API int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc,
-					    char *const *argv, struct sandlock_cli *cli, int *ret_used,
-					    struct sandlock_error *err);
+					    char *const *argv, struct sandlock_cli *cli,
+					    int *ret_used, struct sandlock_error *err);
 /* Checks ranges, contradictions and settings that cannot be enforced yet; spawn does it too. */
 SANDLOCK_API int sandlock_policy_check(struct sandlock_policy *policy, struct sandlock_error *err);
 /* The effective policy as text, owned by the caller (sandlock_free). FORMAT: "toml" or "json". */
@@ -104,7 +105,8 @@ SANDLOCK_API int sandlock_policy_print(struct sandlock_policy *policy, const cha
 				       char **ret_text, struct sandlock_error *err);
 /* Warning I of building the policy (and, after a spawn, of that spawn), or NULL past the last. */
 SANDLOCK_API const char *sandlock_policy_warning(const struct sandlock_policy *policy, size_t i);
-/* The profile's own command line (program.exec, program.args), NULL-terminated, borrowed; or NULL. */
+/* The profile's own command line (program.exec, program.args), NULL-terminated, borrowed; or NULL.
+ */
 SANDLOCK_API char *const *sandlock_policy_command(const struct sandlock_policy *policy);
 
 /* 1 if the policy says no-supervisor, 0 if not, or a negative code if it does not hold together. */
@@ -153,7 +155,8 @@ struct sandlock_result {
 
 /* Flags of struct sandlock_spawn. */
 enum {
-	/* Make the command's process group (always a new one) the foreground group of the terminal on descriptor 0. */
+	/* Make the command's process group (always a new one) the foreground group of the terminal
+	   on descriptor 0. */
 	SANDLOCK_SPAWN_FOREGROUND = 1 << 0,
 	/* A terminal of its own as descriptors 0 to 2; its master side is RET_PTY. */
 	SANDLOCK_SPAWN_PTY = 1 << 1,
@@ -170,15 +173,16 @@ struct sandlock_spawn {
 	unsigned short pty_rows; /* initial size with SANDLOCK_SPAWN_PTY; 0: unset */
 	unsigned short pty_cols;
 	int ret_pty; /* out: pty master, owned by the caller, or -1 */
-	/* sandlock_exec only, which does not return: told each warning before confining; may be NULL. */
+	/* sandlock_exec only, which does not return: told each warning before confining; may be
+	 * NULL. */
 	void (*on_warning)(void *data, const char *text);
 	void *on_warning_data;
 };
 
 /*
- * Starts the command. Returns when it has been executed, or failed to be: then -SANDLOCK_E_NOT_FOUND
- * (no such command) or -SANDLOCK_E_PERMISSION (found, but not executable or not permitted) with a
- * message that says which path lacked what.
+ * Starts the command. Returns when it has been executed, or failed to be: then
+ * -SANDLOCK_E_NOT_FOUND (no such command) or -SANDLOCK_E_PERMISSION (found, but not executable or
+ * not permitted) with a message that says which path lacked what.
  */
 SANDLOCK_API int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 				struct sandlock_process **ret_process, struct sandlock_error *err);
@@ -191,7 +195,7 @@ SANDLOCK_API int sandlock_exec(struct sandlock_policy *policy, struct sandlock_s
 
 enum sandlock_wait_outcome {
 	SANDLOCK_ENDED = 0,
-	SANDLOCK_STOPPED = 1,	/* the command is stopped (RET_RESULT->signal says by what) */
+	SANDLOCK_STOPPED = 1, /* the command is stopped (RET_RESULT->signal says by what) */
 	SANDLOCK_CONTINUED = 2,
 };
 

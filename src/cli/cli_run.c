@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sandlock run`: words to a policy, a spawn, and the loop that passes signals on, hands the terminal
- * over and takes it back, and turns the result into an exit code. Whatever happens, the status line
- * is written and nothing of the sandbox is left when this returns.
+ * `sandlock run`: words to a policy, a spawn, and the loop that passes signals on, hands the
+ * terminal over and takes it back, and turns the result into an exit code. Whatever happens, the
+ * status line is written and nothing of the sandbox is left when this returns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,8 +69,8 @@ static int fail(struct run *run, int code)
 static int choose_command(struct run *run, int argc, char **argv)
 {
 	if (run->cli.exec_shell) {
-		run->shell_command[0] = (char *)(uintptr_t)"/bin/sh";
-		run->shell_command[1] = (char *)(uintptr_t)"-c";
+		run->shell_command[0] = (char *)(uintptr_t) "/bin/sh";
+		run->shell_command[1] = (char *)(uintptr_t) "-c";
 		run->shell_command[2] = (char *)(uintptr_t)run->cli.exec_shell;
 		run->command = run->shell_command;
 	} else if (argc > 0) {
@@ -79,8 +79,9 @@ static int choose_command(struct run *run, int argc, char **argv)
 		run->command = sandlock_policy_command(run->policy);
 	}
 	if (!run->command)
-		return cli_error(CLI_ERROR, "no command specified: put it after --, or give the profile "
-					    "a program.exec");
+		return cli_error(CLI_ERROR,
+				 "no command specified: put it after --, or give the profile "
+				 "a program.exec");
 	return 0;
 }
 
@@ -104,7 +105,8 @@ static int open_events(struct run *run)
 {
 	if (!run->cli.events)
 		return 0;
-	run->events_fd = open(run->cli.events, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	run->events_fd =
+		open(run->cli.events, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
 	if (run->events_fd < 0)
 		return cli_error(CLI_ERROR, "--events %s cannot be opened: %s", run->cli.events,
 				 strerror(errno));

@@ -9,9 +9,9 @@
 #include "base/buf.h"
 
 static const char *const reasons[] = {
-	[SANDLOCK_EXITED] = "exited",	 [SANDLOCK_SIGNALED] = "signaled",
+	[SANDLOCK_EXITED] = "exited",	  [SANDLOCK_SIGNALED] = "signaled",
 	[SANDLOCK_TIMED_OUT] = "timeout", [SANDLOCK_KILLED] = "killed",
-	[SANDLOCK_LIMIT] = "limit",	 [SANDLOCK_START_FAILED] = "start_failed",
+	[SANDLOCK_LIMIT] = "limit",	  [SANDLOCK_START_FAILED] = "start_failed",
 };
 
 void status_write(int fd, const struct sandlock_result *result, const char *error)
@@ -22,8 +22,8 @@ void status_write(int fd, const struct sandlock_result *result, const char *erro
 	buf_printf(&b, "{\"exit_code\":%d", result->exit_code);
 	if (result->signal)
 		buf_printf(&b, ",\"signal\":%d", result->signal);
-	buf_printf(&b, ",\"reason\":\"%s\",\"timed_out\":%s,\"run_ms\":%llu", reasons[result->reason],
-		   result->reason == SANDLOCK_TIMED_OUT ? "true" : "false",
+	buf_printf(&b, ",\"reason\":\"%s\",\"timed_out\":%s,\"run_ms\":%llu",
+		   reasons[result->reason], result->reason == SANDLOCK_TIMED_OUT ? "true" : "false",
 		   (unsigned long long)result->run_ms);
 	if (result->reason != SANDLOCK_START_FAILED)
 		buf_printf(&b, ",\"peak_rss_bytes\":%llu,\"peak_scope\":\"%s\"",

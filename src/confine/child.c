@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The confined child: from clone to exec. It shares the guardian's (and often the host's) memory, so
- * it makes raw system calls only, allocates nothing, and writes nothing but its job's state. The
+ * The confined child: from clone to exec. It shares the guardian's (and often the host's) memory,
+ * so it makes raw system calls only, allocates nothing, and writes nothing but its job's state. The
  * order is fixed: what needs rights comes before the layers, the filter is last but the open-file
  * limit and the exec. Every failure is recorded as itself and ends the child; nothing is skipped.
  */
@@ -11,16 +11,16 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/ioctl.h>
 
 #include "confine/job.h"
 #include "confine/raw_util.h"
 
 #define PERSONALITY_ADDR_NO_RANDOMIZE 0x0040000UL
-#define PERSONALITY_QUERY 0xffffffffUL
+#define PERSONALITY_QUERY	      0xffffffffUL
 
 static int write_file(const char *path, const char *text)
 {
@@ -153,7 +153,7 @@ static int open_rule(struct job *job, size_t i)
 		}
 		return job_fail(job, STEP_RULE_OPEN, code, (int)i);
 	}
-	struct stat st;
+	struct stat st = {0};
 	long r = raw_syscall4(SYS_newfstatat, rule->fd, "", &st, AT_EMPTY_PATH);
 	if (r < 0)
 		return job_fail(job, STEP_RULE_OPEN, (int)-r, (int)i);
@@ -199,7 +199,8 @@ static int apply_landlock(struct job *job)
 		};
 		if (rule->fd < 0 || !path.allowed_access)
 			continue;
-		long r = raw_syscall4(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &path, 0);
+		long r = raw_syscall4(SYS_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &path,
+				      0);
 		if (r < 0)
 			return job_fail(job, STEP_LANDLOCK_RULE, (int)-r, (int)i);
 	}
@@ -208,7 +209,8 @@ static int apply_landlock(struct job *job)
 		port.allowed_access &= attr->handled_access_net;
 		if (!port.allowed_access)
 			continue;
-		long r = raw_syscall4(SYS_landlock_add_rule, fd, UAPI_LANDLOCK_RULE_NET_PORT, &port, 0);
+		long r = raw_syscall4(SYS_landlock_add_rule, fd, UAPI_LANDLOCK_RULE_NET_PORT, &port,
+				      0);
 		if (r < 0)
 			return job_fail(job, STEP_LANDLOCK_PORT, (int)-r, (int)port.port);
 	}
@@ -238,11 +240,12 @@ static int set_ids(struct job *job)
 static int drop_capabilities(struct job *job)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
+	struct __user_cap_data_struct data[2] = {{0}};
 	long r = raw_syscall2(SYS_capget, &head, data);
 	if (r < 0)
 		return job_fail(job, STEP_CAPABILITIES, (int)-r, 0);
-	bool any = data[0].permitted || data[1].permitted || data[0].inheritable || data[1].inheritable;
+	bool any = data[0].permitted || data[1].permitted || data[0].inheritable ||
+		   data[1].inheritable;
 	if (!any && !(data[0].effective || data[1].effective))
 		return 0;
 	if (data[0].effective & (1U << CAP_SETPCAP)) {
@@ -304,7 +307,7 @@ static int limit_open_files(struct job *job)
 {
 	if (!job->max_open_files)
 		return 0;
-	uint64_t old[2];
+	uint64_t old[2] = {0, 0};
 	long r = raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, old);
 	if (r >= 0) {
 		uint64_t n = job->max_open_files;
@@ -325,7 +328,7 @@ static int execute(struct job *job)
 	for (int i = 0; job->candidates[i]; i++) {
 		long r = raw_syscall3(SYS_execve, job->candidates[i], job->argv, job->envp);
 		if (r == -ENOEXEC && job->shell) {
-			job->shell_argv[0] = (char *)(uintptr_t)"sh";
+			job->shell_argv[0] = (char *)(uintptr_t) "sh";
 			job->shell_argv[1] = (char *)(uintptr_t)job->candidates[i];
 			r = raw_syscall3(SYS_execve, job->shell, job->shell_argv, job->envp);
 			if (r < 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guardian: one process per supervised sandbox, outside the child's confinement, that starts the
- * command, watches the host and the clock, and ends the whole tree. In the base it is pid 1 of the
- * sandbox's PID namespace and shares the host's memory; elsewhere it is a subreaper in a Landlock
- * layer that scopes its signals to the sandbox, in an address space of its own, so that the host's
- * end, an OOM kill included, never takes it along.
+ * The guardian: one process per supervised sandbox, outside the child's confinement, that starts
+ * the command, watches the host and the clock, and ends the whole tree. In the base it is pid 1 of
+ * the sandbox's PID namespace and shares the host's memory; elsewhere it is a subreaper in a
+ * Landlock layer that scopes its signals to the sandbox, in an address space of its own, so that
+ * the host's end, an OOM kill included, never takes it along.
  *
  * It makes raw system calls only and never returns before every process of the sandbox is gone.
  */
@@ -32,8 +32,8 @@ struct guardian {
 static void report(struct guardian *g, int kind, int value)
 {
 	struct job_msg msg = {.kind = kind, .value = value};
-	raw_syscall6(SYS_sendto, g->job->ctl, (long)&msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT, 0,
-		     0);
+	raw_syscall6(SYS_sendto, g->job->ctl, (long)&msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT,
+		     0, 0);
 }
 
 static int setup_base(struct job *job)
@@ -92,7 +92,8 @@ static int make_pty(struct guardian *g)
 	long r = raw_syscall3(SYS_ioctl, master, TIOCSPTLCK, &zero);
 	if (r < 0)
 		return job_fail(job, STEP_PTY, (int)-r, 3);
-	int slave = (int)raw_syscall3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	int slave =
+		(int)raw_syscall3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave < 0)
 		return job_fail(job, STEP_PTY, -slave, 4);
 	if (job->pty_rows || job->pty_cols) {
@@ -189,9 +190,8 @@ static int reap(struct guardian *g)
 	if (!g->ending)
 		options |= WSTOPPED | WCONTINUED;
 	for (;;) {
-		siginfo_t info;
-		struct rusage ru;
-		raw_zero(&info, sizeof(info));
+		siginfo_t info = {0};
+		struct rusage ru = {0};
 		long r = raw_syscall5(SYS_waitid, P_ALL, 0, &info, options | __WALL, &ru);
 		if (r < 0)
 			return (int)r;
@@ -221,7 +221,7 @@ static void end_with(struct guardian *g, enum job_end why)
 static void on_control(struct guardian *g)
 {
 	for (;;) {
-		struct job_msg msg;
+		struct job_msg msg = {0};
 		long r = raw_syscall6(SYS_recvfrom, g->job->ctl, (long)&msg, sizeof(msg),
 				      MSG_DONTWAIT, 0, 0);
 		if (r != (long)sizeof(msg))
@@ -229,8 +229,7 @@ static void on_control(struct guardian *g)
 		if (msg.kind == JOB_KILL)
 			end_with(g, END_KILLED);
 		else if (msg.kind == JOB_SIGNAL && g->main_pid > 0)
-			raw_syscall2(SYS_kill, -g->main_pid,
-				     msg.value);
+			raw_syscall2(SYS_kill, -g->main_pid, msg.value);
 	}
 }
 

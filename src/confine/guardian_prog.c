@@ -9,26 +9,24 @@
 #include "confine/job.h"
 #include "confine/raw_util.h"
 
-void *memset(void *dst, int c, size_t n);
-void *memcpy(void *restrict dst, const void *restrict src, size_t n);
 _Noreturn void guardian_start(const long *stack);
 
-/* The compiler may emit calls of these two. */
-void *memset(void *dst, int c, size_t n)
+/* The compiler may emit calls of these two; the names of the parameters are those of string.h. */
+void *memset(void *__s, int __c, size_t __n)
 {
-	volatile unsigned char *p = dst;
-	for (size_t i = 0; i < n; i++)
-		p[i] = (unsigned char)c;
-	return dst;
+	volatile unsigned char *p = __s;
+	for (size_t i = 0; i < __n; i++)
+		p[i] = (unsigned char)__c;
+	return __s;
 }
 
-void *memcpy(void *restrict dst, const void *restrict src, size_t n)
+void *memcpy(void *restrict __dest, const void *restrict __src, size_t __n)
 {
-	volatile unsigned char *p = dst;
-	const unsigned char *q = src;
-	for (size_t i = 0; i < n; i++)
+	volatile unsigned char *p = __dest;
+	const unsigned char *q = __src;
+	for (size_t i = 0; i < __n; i++)
 		p[i] = q[i];
-	return dst;
+	return __dest;
 }
 
 #if defined(__x86_64__)
@@ -37,7 +35,8 @@ __asm__(".global _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16
 #elif defined(__aarch64__)
 __asm__(".global _start\n_start:\n\tmov x29, xzr\n\tmov x0, sp\n\tbl guardian_start\n\tbrk 1\n");
 #elif defined(__riscv)
-__asm__(".global _start\n_start:\n\t.option push\n\t.option norelax\n\tlla gp, __global_pointer$\n\t"
+__asm__(".global _start\n_start:\n\t.option push\n\t.option norelax\n\tlla gp, "
+	"__global_pointer$\n\t"
 	".option pop\n\tmv s0, zero\n\tmv a0, sp\n\tandi sp, sp, -16\n\tcall guardian_start\n\t"
 	"ebreak\n");
 #endif
@@ -73,7 +72,7 @@ _Noreturn void guardian_start(const long *stack)
 	long fd = (long)parse_hex(argv[3]);
 	long at = raw_syscall6(SYS_mmap, (long)addr, (long)size, PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
-	if ((unsigned long)at != addr)
+	if (!addr || (unsigned long)at != addr)
 		raw_exit(124);
 	struct job *job = (struct job *)addr; /* NOLINT(performance-no-int-to-ptr) */
 	if (job->size != size || job->memfd != fd)

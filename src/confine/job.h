@@ -21,14 +21,14 @@ struct sock_filter;
 /* Where a start can fail; names are in job_step_name. */
 enum job_step {
 	STEP_NONE,
-	STEP_NAMESPACE,	   /* clone with namespaces */
-	STEP_ID_MAP,	   /* uid_map, gid_map, setgroups */
+	STEP_NAMESPACE, /* clone with namespaces */
+	STEP_ID_MAP,	/* uid_map, gid_map, setgroups */
 	STEP_MOUNT_PRIVATE,
-	STEP_RULE_OPEN,	   /* index: rule */
-	STEP_RULE_TYPE,	   /* index: rule: a directory or file was expected */
-	STEP_MOUNT_CLONE,  /* index: rule */
+	STEP_RULE_OPEN,	  /* index: rule */
+	STEP_RULE_TYPE,	  /* index: rule: a directory or file was expected */
+	STEP_MOUNT_CLONE, /* index: rule */
 	STEP_MOUNT_READONLY,
-	STEP_MOUNT_WRITE,  /* index: rule */
+	STEP_MOUNT_WRITE, /* index: rule */
 	STEP_MOUNT_PROC,
 	STEP_MOUNT_DEVPTS,
 	STEP_MOUNT_SHM,
@@ -66,13 +66,13 @@ enum job_step {
 /* One path that the sandbox may use. */
 struct job_rule {
 	const char *path;
-	uint64_t access;   /* Landlock rights for a directory; masked for other files */
-	uint8_t late;	   /* open after the mounts of the base: it lies in a private mount */
-	uint8_t optional;  /* missing: skipped, with WARN_MISSING set unless QUIET */
+	uint64_t access;  /* Landlock rights for a directory; masked for other files */
+	uint8_t late;	  /* open after the mounts of the base: it lies in a private mount */
+	uint8_t optional; /* missing: skipped, with WARN_MISSING set unless QUIET */
 	uint8_t quiet;
-	uint8_t writable;  /* in the base: mounted writable */
-	uint8_t into_shm;  /* lies below /dev/shm: carried over into the private one */
-	uint8_t own_only;  /* skip where it is no character device (standard devices) */
+	uint8_t writable; /* in the base: mounted writable */
+	uint8_t into_shm; /* lies below /dev/shm: carried over into the private one */
+	uint8_t own_only; /* skip where it is no character device (standard devices) */
 	/* Written by the child side: */
 	uint8_t missing;
 	uint8_t is_dir;
@@ -81,10 +81,10 @@ struct job_rule {
 
 enum job_end {
 	END_NONE,
-	END_MAIN,    /* the command ended by itself: WAIT_STATUS */
+	END_MAIN, /* the command ended by itself: WAIT_STATUS */
 	END_TIMEOUT,
-	END_KILLED,  /* asked for by the host */
-	END_HOST,    /* the host is gone */
+	END_KILLED, /* asked for by the host */
+	END_HOST,   /* the host is gone */
 };
 
 struct job_state {
@@ -96,8 +96,8 @@ struct job_state {
 	uint64_t base_active;
 	/* How the run ended. */
 	int end;
-	int wait_code;   /* CLD_EXITED, CLD_KILLED, CLD_DUMPED */
-	int wait_status; /* exit code or signal */
+	int wait_code;	  /* CLD_EXITED, CLD_KILLED, CLD_DUMPED */
+	int wait_status;  /* exit code or signal */
 	int64_t start_ns; /* CLOCK_MONOTONIC */
 	int64_t end_ns;
 	int64_t max_rss_kib;
@@ -111,22 +111,22 @@ struct job {
 	const char *const *candidates; /* paths to execute, tried in order; NULL-terminated */
 	char *const *argv;
 	char *const *envp;
-	const char *cwd;	    /* NULL: leave it */
-	bool cwd_optional;	    /* a cwd that cannot be reached by name is left alone */
-	const char *shell;	    /* for ENOEXEC, as execvp does */
-	char **shell_argv;	    /* argv with room for "sh" and the script in front */
+	const char *cwd;   /* NULL: leave it */
+	bool cwd_optional; /* a cwd that cannot be reached by name is left alone */
+	const char *shell; /* for ENOEXEC, as execvp does */
+	char **shell_argv; /* argv with room for "sh" and the script in front */
 
 	/* How */
 	bool supervised; /* a guardian exists */
 	bool base;
-	bool as_root;	 /* no user namespace is needed for the base */
-	bool map_ids;	 /* write id maps: new user namespace */
+	bool as_root;	  /* no user namespace is needed for the base */
+	bool map_ids;	  /* write id maps: new user namespace */
 	bool in_place;	  /* the calling process itself becomes the command */
 	bool separate_vm; /* the child must not share memory with the caller */
 	bool foreground;
 	bool pty;
 	bool report_stops;
-	bool set_ids;	 /* started as root with --user */
+	bool set_ids; /* started as root with --user */
 	bool no_core;
 	bool no_thp;
 	bool no_aslr;
@@ -134,7 +134,7 @@ struct job {
 	uint32_t gid;
 	const char *uid_map; /* text to write */
 	const char *gid_map;
-	const char *hostname; /* NULL: leave it */
+	const char *hostname;	 /* NULL: leave it */
 	uint64_t max_open_files; /* 0: leave it */
 	const unsigned long *cpu_mask;
 	size_t cpu_mask_bytes;
@@ -148,10 +148,10 @@ struct job {
 	size_t n_rules;
 	bool own_mqueue;    /* cover /dev/mqueue with the base's own */
 	bool root_writable; /* "/" is a write grant: nothing is made read-only */
-	int *clones; /* room for N_RULES descriptors */
+	int *clones;	    /* room for N_RULES descriptors */
 	const struct uapi_landlock_net_port_attr *ports;
 	size_t n_ports;
-	uint64_t file_rights; /* rights that a rule on a non-directory may have */
+	uint64_t file_rights;	 /* rights that a rule on a non-directory may have */
 	uint64_t guardian_scope; /* LANDLOCK_SCOPE_SIGNAL, or 0 */
 
 	/* seccomp */
@@ -161,12 +161,12 @@ struct job {
 	/* Descriptors, as numbered in the host (and kept through the guardian's exec) */
 	int stdio[3]; /* -1: open /dev/null */
 	int null_fd;
-	int ctl;      /* guardian's end of the control socket */
+	int ctl; /* guardian's end of the control socket */
 	int host_pidfd;
-	int lock_fd;  /* held open for as long as the guardian lives; -1: none */
-	int dir_fd;   /* runtime directory that holds DIR_NAME; -1: none */
+	int lock_fd;	      /* held open for as long as the guardian lives; -1: none */
+	int dir_fd;	      /* runtime directory that holds DIR_NAME; -1: none */
 	const char *dir_name; /* emptied and removed at the end */
-	int tmp_fd;   /* directory that holds TMP_NAME; -1: none */
+	int tmp_fd;	      /* directory that holds TMP_NAME; -1: none */
 	const char *tmp_name;
 	int32_t host_pid;
 
@@ -185,10 +185,10 @@ struct job {
 enum job_command { JOB_KILL = 'K', JOB_SIGNAL = 'S' };
 /* Reports on the control socket, guardian (and once the child) to host. */
 enum job_report {
-	REPORT_CHILD = 'P',	/* sent by the child itself: its credentials carry the pid */
-	REPORT_PTY = 'T',	/* carries the master side */
-	REPORT_STARTED = 'x',	/* the command is executing */
-	REPORT_STOPPED = 's',	/* value: signal */
+	REPORT_CHILD = 'P',   /* sent by the child itself: its credentials carry the pid */
+	REPORT_PTY = 'T',     /* carries the master side */
+	REPORT_STARTED = 'x', /* the command is executing */
+	REPORT_STOPPED = 's', /* value: signal */
 	REPORT_CONTINUED = 'c',
 };
 
@@ -198,15 +198,15 @@ struct job_msg {
 };
 
 /* The guardian: sets up the base, starts the child, watches, kills. Returns its exit status. */
-int guardian_main(void *job);
+int guardian_main(void *arg);
 /*
  * The keeper: the host's child where another program must be executed below it, since an exec makes
  * a process visible to its parent's SIGCHLD and wait. It shares the host's memory, starts the
  * guardian program (or, unsupervised, the command itself), waits for its end and leaves.
  */
-int keeper_main(void *job);
+int keeper_main(void *arg);
 /* The confined child: confines itself and executes the command. Returns only when that failed. */
-int child_main(void *job);
+int child_main(void *arg);
 /* The same in the calling process: returns a negative errno when it failed, half confined. */
 int child_run(struct job *job);
 /* Opens the rules (all but late ones when LATE is false). Negative errno after job_fail. */

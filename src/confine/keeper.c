@@ -11,8 +11,8 @@
 static int exec_guardian(void *arg)
 {
 	struct job *job = arg;
-	int keep[] = {job->ctl,	    job->host_pidfd, job->memfd,   job->null_fd, job->lock_fd,
-		      job->dir_fd,  job->tmp_fd,     job->stdio[0], job->stdio[1], job->stdio[2]};
+	int keep[] = {job->ctl,	   job->host_pidfd, job->memfd,	   job->null_fd,  job->lock_fd,
+		      job->dir_fd, job->tmp_fd,	    job->stdio[0], job->stdio[1], job->stdio[2]};
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
 		if (keep[i] >= 0)
 			raw_syscall3(SYS_fcntl, keep[i], F_SETFD, 0);
@@ -36,11 +36,10 @@ static void record_end(struct job *job, const siginfo_t *info, const struct rusa
 
 static int wait_for(struct job *job, int pid)
 {
-	siginfo_t info;
-	struct rusage ru;
+	siginfo_t info = {0};
+	struct rusage ru = {0};
 	long r;
 	do {
-		raw_zero(&info, sizeof(info));
 		r = raw_syscall5(SYS_waitid, P_PID, pid, &info, WEXITED | __WALL, &ru);
 	} while (r == -EINTR);
 	if (!job->supervised && r == 0)
@@ -66,7 +65,8 @@ int keeper_main(void *arg)
 	void *stack = job->supervised ? job->guardian_stack : job->child_stack;
 	long pid = raw_clone(flags, stack, NULL, fn, job);
 	if (pid < 0) {
-		job_fail(job, job->supervised ? STEP_GUARDIAN_EXEC : STEP_CHILD_CLONE, (int)-pid, 1);
+		job_fail(job, job->supervised ? STEP_GUARDIAN_EXEC : STEP_CHILD_CLONE, (int)-pid,
+			 1);
 		return 1;
 	}
 	if (!job->supervised && job->state.step == STEP_NONE) {

@@ -18,7 +18,8 @@
 
 #define PROC_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
-static long set_tree(int dir, const char *path, unsigned int flags, uint64_t attr, uint64_t propagation)
+static long set_tree(int dir, const char *path, unsigned int flags, uint64_t attr,
+		     uint64_t propagation)
 {
 	struct mount_attr ma = {.attr_set = attr, .propagation = propagation};
 	return raw_syscall5(SYS_mount_setattr, dir, path, flags | AT_RECURSIVE, &ma, sizeof(ma));

@@ -33,13 +33,16 @@ static int open_dir(int at, const char *name)
 		raw_syscall3(SYS_fchmodat, at, name, 0700);
 		fd = raw_openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	}
+	/* It may be closed to writing by its mode; it is ours. */
+	if (fd >= 0)
+		raw_syscall2(SYS_fchmod, fd, 0700);
 	return fd;
 }
 
 /* Unlinks all non-directories in FD; copies the name of one directory left to SUB (255 bytes). */
 static bool empty_files(int fd, char *sub)
 {
-	_Alignas(8) char buf[4096];
+	_Alignas(8) char buf[4096] = {0};
 	bool found = false;
 	raw_syscall3(SYS_lseek, fd, 0, 0);
 	for (;;) {
@@ -68,7 +71,7 @@ static bool empty_files(int fd, char *sub)
 static bool remove_pass(int top)
 {
 	int stack[REMOVE_DEPTH];
-	char sub[256];
+	char sub[256] = {0};
 	int depth = 0;
 	bool progress = false;
 	stack[0] = top;

@@ -8,7 +8,8 @@
 #include "base/util.h"
 #include "lib/launch.h"
 
-int api_fail(struct sandlock_error *err, enum sandlock_code code, int sys_errno, const char *fmt, ...)
+int api_fail(struct sandlock_error *err, enum sandlock_code code, int sys_errno, const char *fmt,
+	     ...)
 {
 	if (!err)
 		return -(int)code;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a command could not be executed, looked at from outside after the fact: the file, the grant it
- * lacks, and the interpreter or loader that the kernel wanted with it (execve(2), elf(5)). Runs no
- * foreign code and decides nothing; it only finds words.
+ * Why a command could not be executed, looked at from outside after the fact: the file, the grant
+ * it lacks, and the interpreter or loader that the kernel wanted with it (execve(2), elf(5)). Runs
+ * no foreign code and decides nothing; it only finds words.
  */
 #include <elf.h>
 #include <errno.h>
@@ -42,8 +42,8 @@ static bool covered_by(const struct strv *grants, const char *real)
 }
 
 /* Says so if no grant lets REAL be executed. WHAT: "the interpreter ", or "". */
-static bool explain_grant(const struct policy *p, const char *what, const char *path, char *ret_text,
-			  size_t size)
+static bool explain_grant(const struct policy *p, const char *what, const char *path,
+			  char *ret_text, size_t size)
 {
 	char real[PATH_MAX];
 	if (!realpath(path, real)) {

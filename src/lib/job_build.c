@@ -22,7 +22,8 @@
 #include "policy/filter.h"
 
 #define STACK_SIZE ((size_t)64 * 1024)
-#define JOB_SIZE ((size_t)32 * 1024 * 1024) /* reserved, not used: pages come as they are touched */
+#define JOB_SIZE   ((size_t)32 * 1024 * 1024) /* reserved, not used: pages come as they are touched \
+					       */
 
 /* The job sits behind the stacks; what follows it is handed out by job_alloc. */
 struct job_arena {
@@ -63,8 +64,8 @@ void job_free(struct job *job)
 
 /*
  * The mapping begins with the job itself, so that its address is the mapping's. A guardian with its
- * own address space gets it through a memfd, mapped at the same address; the hint keeps that address
- * away from where the kernel puts stacks and libraries.
+ * own address space gets it through a memfd, mapped at the same address; the hint keeps that
+ * address away from where the kernel puts stacks and libraries.
  */
 static int job_new(bool shared_file, struct job **ret_job)
 {
@@ -82,7 +83,7 @@ static int job_new(bool shared_file, struct job **ret_job)
 	uintptr_t hint = (uintptr_t)0x200000000000;
 	void *p = mmap((void *)hint, JOB_SIZE, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_NORESERVE | (shared_file ? 0 : MAP_ANONYMOUS), memfd, 0);
-	if (p == MAP_FAILED) {
+	if (p == MAP_FAILED || !p) {
 		int code = errno;
 		util_close(memfd);
 		return -code;
@@ -247,10 +248,11 @@ static int check_socket(int fd, const char *name, struct sandlock_error *err)
 	    (type == SOCK_STREAM || type == SOCK_SEQPACKET) &&
 	    (getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0 || errno != ENOTCONN))
 		return 0;
-	return api_fail(err, SANDLOCK_E_INVALID, ENOTCONN,
-			"Standard %s is a socket that is no connected stream, which could be sent or "
-			"connected anywhere: pass a pipe or a connected stream socket",
-			name);
+	return api_fail(
+		err, SANDLOCK_E_INVALID, ENOTCONN,
+		"Standard %s is a socket that is no connected stream, which could be sent or "
+		"connected anywhere: pass a pipe or a connected stream socket",
+		name);
 }
 
 static int plan_stdio(struct job_request *req, struct job *job, struct sandlock_error *err)
@@ -269,10 +271,11 @@ static int plan_stdio(struct job_request *req, struct job *job, struct sandlock_
 					"Descriptor %d, meant as standard %s, is not open", fd,
 					names[i]);
 		if (S_ISDIR(st.st_mode))
-			return api_fail(err, SANDLOCK_E_INVALID, ENOTDIR,
-					"Standard %s is a directory, which would lead round every rule: "
-					"redirect it elsewhere and grant the directory with -r or -w",
-					names[i]);
+			return api_fail(
+				err, SANDLOCK_E_INVALID, ENOTDIR,
+				"Standard %s is a directory, which would lead round every rule: "
+				"redirect it elsewhere and grant the directory with -r or -w",
+				names[i]);
 		if (S_ISSOCK(st.st_mode)) {
 			int r = check_socket(fd, names[i], err);
 			if (r < 0)
@@ -351,7 +354,8 @@ static int plan_process(struct job_request *req, struct job *job, struct sandloc
 	job->timeout_ns = (int64_t)p->timeout_ms * 1000000;
 	job->host_pid = getpid();
 	int r = plan_ids(req, job);
-	/* These two change what memory shared with the host carries: see prctl(2), PR_SET_DUMPABLE. */
+	/* These two change what memory shared with the host carries: see prctl(2), PR_SET_DUMPABLE.
+	 */
 	job->separate_vm = job->set_ids || job->no_thp;
 	if (r == 0 && p->name && job->base) {
 		job->hostname = job_strdup(job, p->name);
@@ -395,7 +399,7 @@ int job_build(struct job_request *req, struct job **ret_job, struct sandlock_err
 {
 	struct job *job = NULL;
 	int r = job_new(req->rung == RUNG_PLAIN, &job);
-	if (r < 0)
+	if (r < 0 || !job)
 		return api_fail(err, SANDLOCK_E_LIMIT, -r, "Cannot map memory for the sandbox: %s",
 				strerror(-r));
 	r = plan_stdio(req, job, err);

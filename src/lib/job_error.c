@@ -87,14 +87,16 @@ static int explain_rule(const struct job *job, int index, int code, struct sandl
 {
 	const struct job_rule *rule = &job->rules[index];
 	if (strpbrk(rule->path, "*?[") && code == ENOENT)
-		return api_fail(err, SANDLOCK_E_INVALID, code,
-				"Grant %s names nothing: grants are literal paths, patterns are for "
-				"--fs-deny, --fs-hide and --fs-deny-except only",
-				rule->path);
+		return api_fail(
+			err, SANDLOCK_E_INVALID, code,
+			"Grant %s names nothing: grants are literal paths, patterns are for "
+			"--fs-deny, --fs-hide and --fs-deny-except only",
+			rule->path);
 	if (code == ENOENT)
-		return api_fail(err, SANDLOCK_E_INVALID, code,
-				"Write grant %s does not exist: create it first, or grant its directory",
-				rule->path);
+		return api_fail(
+			err, SANDLOCK_E_INVALID, code,
+			"Write grant %s does not exist: create it first, or grant its directory",
+			rule->path);
 	return api_fail(err, code_of(code), code, "Grant %s cannot be opened: %s", rule->path,
 			strerror(code));
 }
@@ -126,16 +128,18 @@ int job_explain(const struct job_request *req, const struct job *job, struct san
 	case STEP_RULE_OPEN:
 		return explain_rule(job, st->step_index, code, err);
 	case STEP_CWD:
-		return api_fail(err, code_of(code), code, "Working directory %s: %s",
-				job->cwd, strerror(code));
+		return api_fail(err, code_of(code), code, "Working directory %s: %s", job->cwd,
+				strerror(code));
 	case STEP_EXEC:
 		return explain_exec(req, job, err);
 	case STEP_LANDLOCK_RESTRICT:
 	case STEP_GUARDIAN_SCOPE:
 		if (code == E2BIG)
 			return api_fail(err, SANDLOCK_E_LIMIT, code,
-					"Landlock's limit of %d layers is reached: this is nested too deep; "
-					"sandlock uses one layer without a supervisor and at most two with one",
+					"Landlock's limit of %d layers is reached: this is nested "
+					"too deep; "
+					"sandlock uses one layer without a supervisor and at most "
+					"two with one",
 					UAPI_LANDLOCK_MAX_LAYERS);
 		break;
 	default:
@@ -143,10 +147,12 @@ int job_explain(const struct job_request *req, const struct job *job, struct san
 	}
 	const char *where = "";
 	if ((st->step == STEP_MOUNT_CLONE || st->step == STEP_MOUNT_WRITE ||
-	     st->step == STEP_LANDLOCK_RULE) && (size_t)st->step_index < job->n_rules)
+	     st->step == STEP_LANDLOCK_RULE) &&
+	    (size_t)st->step_index < job->n_rules)
 		where = job->rules[st->step_index].path;
 	const char *hint = steps[st->step].hint;
-	return api_fail(err, code_of(code) == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : code_of(code),
-			code, "The start failed at %s%s%s: %s%s%s", steps[st->step].call,
-			*where ? " for " : "", where, strerror(code), hint ? ": " : "", hint ? hint : "");
+	return api_fail(
+		err, code_of(code) == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : code_of(code),
+		code, "The start failed at %s%s%s: %s%s%s", steps[st->step].call,
+		*where ? " for " : "", where, strerror(code), hint ? ": " : "", hint ? hint : "");
 }

@@ -36,8 +36,7 @@ static int no_landlock(const struct landlock_caps *caps, struct sandlock_error *
 	else if (caps->error == EPERM || caps->error == EACCES)
 		why = "an outer seccomp filter blocks landlock_create_ruleset";
 	return api_fail(err, SANDLOCK_E_UNSUPPORTED, caps->error,
-			"Landlock is not available here (%s): nothing was started",
-			why);
+			"Landlock is not available here (%s): nothing was started", why);
 }
 
 static int plan_protection(struct job_request *req, struct job *job, enum protection p,
@@ -61,7 +60,8 @@ static int plan_protection(struct job_request *req, struct job *job, enum protec
 				"Protection %s needs Landlock ABI %d, and this kernel %s %d: "
 				"use a newer kernel, or go without it by --allow-degraded %s",
 				protection_name(p), prot_rights[p].abi,
-				caps->abi >= prot_rights[p].abi ? "refuses it in spite of ABI" : "has ABI",
+				caps->abi >= prot_rights[p].abi ? "refuses it in spite of ABI"
+								: "has ABI",
 				caps->abi, protection_name(p));
 	warn_add(req->warnings,
 		 "protection %s is not available on this kernel (Landlock ABI %d, needs %d): "
@@ -133,15 +133,17 @@ int job_plan_landlock(struct job_request *req, struct job *job, struct sandlock_
 			   LANDLOCK_ACCESS_FS_IOCTL_DEV | LANDLOCK_ACCESS_FS_RESOLVE_UNIX;
 	if (req->rung == RUNG_PLAIN) {
 		if (!(job->ruleset.scoped & LANDLOCK_SCOPE_SIGNAL))
-			return api_fail(
-				err, SANDLOCK_E_UNSUPPORTED, EOPNOTSUPP,
-				"Without namespaces the whole process tree can only be ended through "
-				"Landlock's signal scope (ABI 6; here: %d), which is missing or waived: "
-				"allow user namespaces, or use --no-supervisor",
-				caps->abi);
+			return api_fail(err, SANDLOCK_E_UNSUPPORTED, EOPNOTSUPP,
+					"Without namespaces the whole process tree can only be "
+					"ended through "
+					"Landlock's signal scope (ABI 6; here: %d), which is "
+					"missing or waived: "
+					"allow user namespaces, or use --no-supervisor",
+					caps->abi);
 		job->guardian_scope = LANDLOCK_SCOPE_SIGNAL;
 	}
 	if (plan_ports(req, job) < 0)
-		return api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy's port rules are too many");
+		return api_fail(err, SANDLOCK_E_LIMIT, E2BIG,
+				"The policy's port rules are too many");
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paths of a job: the policy's grants, the standard devices, and what the base mounts privately.
- * Paths are opened by the guardian or the child, once, in the mount namespace in which they count.
+ * The paths of a job: the policy's grants, the standard devices, and what the base mounts
+ * privately. Paths are opened by the guardian or the child, once, in the mount namespace in which
+ * they count.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,8 +48,8 @@ static struct job_rule *add_rule(struct rule_list *list, const char *path, uint6
 	rule->access = access;
 	rule->fd = -1;
 	if (job->base && (at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
-			  at_or_below(path, "/dev/mqueue") ||
-			  str_eq(path, "/dev/shm") || str_eq(path, "/dev/ptmx")))
+			  at_or_below(path, "/dev/mqueue") || str_eq(path, "/dev/shm") ||
+			  str_eq(path, "/dev/ptmx")))
 		rule->late = 1;
 	else if (job->base && at_or_below(path, "/dev/shm"))
 		rule->into_shm = 1;
@@ -85,8 +86,8 @@ static void add_own_terminal(struct rule_list *list, const struct job *job)
 
 static void add_standard(struct rule_list *list)
 {
-	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-					      "/dev/urandom", "/dev/tty"};
+	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+					      "/dev/random", "/dev/urandom", "/dev/tty"};
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
 		add_device(list, devices[i], false);
 	add_own_terminal(list, list->job);
@@ -111,7 +112,7 @@ static void add_standard(struct rule_list *list)
 /* A root-owned place that decides what other programs of the machine do. */
 static bool is_system_path(const char *path)
 {
-	static const char *const places[] = {"/bin", "/boot", "/etc",	"/lib", "/lib32", "/lib64",
+	static const char *const places[] = {"/bin", "/boot", "/etc",  "/lib", "/lib32", "/lib64",
 					     "/opt", "/root", "/sbin", "/usr", "/var"};
 	struct stat st;
 	if (str_eq(path, "/"))
@@ -153,7 +154,8 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 			list->job->root_writable = true;
 		if (geteuid() == 0 && !p->has_user && is_system_path(p->fs_write.v[i]))
 			warn_add(req->warnings,
-				 "started as root, and %s is a root-owned system path: the command can "
+				 "started as root, and %s is a root-owned system path: the command "
+				 "can "
 				 "change it for the whole machine; use --user UID:GID",
 				 p->fs_write.v[i]);
 	}
@@ -168,8 +170,8 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_error *err)
 {
 	const struct policy *p = req->policy;
-	struct rule_list list = {.job = job,
-				 .room = p->fs_read.n + p->fs_read_if_exists.n + p->fs_write.n + 16};
+	struct rule_list list = {
+		.job = job, .room = p->fs_read.n + p->fs_read_if_exists.n + p->fs_write.n + 16};
 	job->rules = job_alloc(job, list.room * sizeof(*job->rules));
 	job->clones = job_alloc(job, list.room * sizeof(*job->clones));
 	if (job->rules && job->clones) {

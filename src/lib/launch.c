@@ -163,10 +163,11 @@ static int open_channels(struct job *job, struct sandlock_process *p, struct san
 		return 0;
 	job->host_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (job->host_pidfd < 0)
-		return api_fail(err, SANDLOCK_E_UNSUPPORTED, errno,
-				"Cannot watch the calling process (pidfd_open): %s: Linux 5.3 or later "
-				"is needed, or an outer seccomp filter blocks the call",
-				strerror(errno));
+		return api_fail(
+			err, SANDLOCK_E_UNSUPPORTED, errno,
+			"Cannot watch the calling process (pidfd_open): %s: Linux 5.3 or later "
+			"is needed, or an outer seccomp filter blocks the call",
+			strerror(errno));
 	return 0;
 }
 
@@ -194,13 +195,15 @@ static int start(struct job_request *req, struct sandlock_process *p, struct san
 	reap_keeper(p);
 	p->ended = true;
 	if (job->state.step == STEP_NONE)
-		return api_fail(err, SANDLOCK_E_INTERNAL, ECHILD,
-				"The guardian ended before the command was started: it was killed, or "
-				"memory is short");
+		return api_fail(
+			err, SANDLOCK_E_INTERNAL, ECHILD,
+			"The guardian ended before the command was started: it was killed, or "
+			"memory is short");
 	return job_explain(req, job, err);
 }
 
-int launch(struct job_request *req, struct sandlock_process **ret_process, struct sandlock_error *err)
+int launch(struct job_request *req, struct sandlock_process **ret_process,
+	   struct sandlock_error *err)
 {
 	struct job *job = NULL;
 	int r = job_build(req, &job, err);

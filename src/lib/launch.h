@@ -68,8 +68,8 @@ struct sandlock_process {
 };
 
 /* Fills ERR (may be NULL) and returns -CODE. */
-int api_fail(struct sandlock_error *err, enum sandlock_code code, int sys_errno, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+int api_fail(struct sandlock_error *err, enum sandlock_code code, int sys_errno, const char *fmt,
+	     ...) __attribute__((format(printf, 4, 5)));
 
 /* Adds a line unless it is there already. */
 void warn_add(struct strv *warnings, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -92,11 +92,13 @@ int job_explain(const struct job_request *req, const struct job *job, struct san
  * What stands in the way of executing argv[0], in words (exec_explain.c). Returns whether a file of
  * that name was found at all.
  */
-bool exec_explain(const struct job_request *req, const struct job *job, char *ret_text, size_t size);
+bool exec_explain(const struct job_request *req, const struct job *job, char *ret_text,
+		  size_t size);
 
 /* Warns of read grants that named nothing. */
 void warn_missing(const struct job_request *req, const struct job *job);
-int launch(struct job_request *req, struct sandlock_process **ret_process, struct sandlock_error *err);
+int launch(struct job_request *req, struct sandlock_process **ret_process,
+	   struct sandlock_error *err);
 
 /*
  * Claims NAME for this user among live sandboxes. -SANDLOCK_E_EXISTS if it is taken. Without a

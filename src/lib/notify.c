@@ -18,8 +18,8 @@ void notify_event(const struct listener *listener, struct event *event)
 	buf_done(&line);
 }
 
-void sandlock_policy_on_event(struct sandlock_policy *policy, void (*fn)(void *data, const char *json),
-			      void *data)
+void sandlock_policy_on_event(struct sandlock_policy *policy,
+			      void (*fn)(void *data, const char *json), void *data)
 {
 	policy->listener.fn = fn;
 	policy->listener.data = data;

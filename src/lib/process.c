@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/seccomp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -146,8 +146,8 @@ static bool is_supervised_inside(void)
 
 static int check_spawn(const struct sandlock_spawn *spawn, struct sandlock_error *err)
 {
-	if (!spawn || spawn->struct_size < offsetof(struct sandlock_spawn, flags) ||
-	    !spawn->argv || !spawn->argv[0])
+	if (!spawn || spawn->struct_size < offsetof(struct sandlock_spawn, flags) || !spawn->argv ||
+	    !spawn->argv[0])
 		return api_fail(err, SANDLOCK_E_INVALID, EINVAL, "There is no command to run");
 	return 0;
 }
@@ -208,9 +208,10 @@ int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 	else if (p->view == VIEW_NOTIFY || (p->view == VIEW_AUTO && policy->base_impossible))
 		req.rung = RUNG_PLAIN;
 	if (!p->no_supervisor && is_supervised_inside())
-		return api_fail(err, SANDLOCK_E_UNSUPPORTED, EBUSY,
-				"This is already inside a supervised sandbox, and the kernel gives a "
-				"process one supervisor: use --no-supervisor here, or for the outer one");
+		return api_fail(
+			err, SANDLOCK_E_UNSUPPORTED, EBUSY,
+			"This is already inside a supervised sandbox, and the kernel gives a "
+			"process one supervisor: use --no-supervisor here, or for the outer one");
 	r = spawn_on(policy, &req, ret_process, err);
 	if (r < 0 && req.rung == RUNG_BASE && p->view == VIEW_AUTO && base_failed(&req)) {
 		policy->base_impossible = true;
@@ -349,37 +350,47 @@ static void stop_listening(struct sandlock_process *p)
 		epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, p->ctl, NULL);
 }
 
+/* Waits once, LEFT_MS at most (-1: without end). 1 if something is there, 0 if not, or -errno. */
+static int poll_once(struct sandlock_process *p, int64_t left_ms, bool *ret_report)
+{
+	struct pollfd pfd[2] = {{.fd = p->keeper_pidfd, .events = POLLIN},
+				{.fd = p->ctl_gone ? -1 : p->ctl, .events = POLLIN}};
+	int timeout = left_ms < 0 ? -1 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+	int n = poll(pfd, 2, timeout);
+	*ret_report = n > 0 && (pfd[1].revents & POLLIN);
+	if (n < 0)
+		return errno == EINTR ? 1 : -errno;
+	if (n > 0 && (pfd[1].revents & (POLLHUP | POLLERR)))
+		stop_listening(p);
+	if (n > 0 && pfd[0].revents && !*ret_report)
+		finish(p);
+	return n > 0;
+}
+
 int sandlock_wait(struct sandlock_process *p, int timeout_ms, struct sandlock_result *ret_result,
 		  struct sandlock_error *err)
 {
 	int64_t until = timeout_ms >= 0 ? now_ms() + timeout_ms : -1;
 	while (!p->ended) {
-		struct pollfd pfd[2] = {{.fd = p->keeper_pidfd, .events = POLLIN},
-					{.fd = p->ctl_gone ? -1 : p->ctl, .events = POLLIN}};
+		bool have_report = false;
 		int64_t left = until < 0 ? -1 : until - now_ms();
-		int n = poll(pfd, 2, until < 0 ? -1 : (int)(left < 0 ? 0 : left));
-		if (n < 0 && errno != EINTR)
-			return api_fail(err, SANDLOCK_E_INTERNAL, errno, "Waiting failed: %s",
-					strerror(errno));
-		if (n < 0 || (n == 0 && left > 0))
-			continue;
-		if (n == 0)
+		if (until >= 0 && left < 0)
+			left = 0;
+		int n = poll_once(p, left, &have_report);
+		if (n < 0)
+			return api_fail(err, SANDLOCK_E_INTERNAL, -n, "Waiting failed: %s",
+					strerror(-n));
+		if (n == 0 && now_ms() >= until)
 			return api_fail(err, SANDLOCK_E_TIMEOUT, ETIMEDOUT,
 					"The sandbox has not ended yet");
-		if (pfd[1].revents & POLLIN) {
-			int sig = 0;
-			int outcome = take_reports(p, &sig);
-			if (outcome) {
-				struct sandlock_result now = {.exit_code = -1, .signal = sig};
-				p->result = now;
-				int r = give_result(p, ret_result, err);
-				return r < 0 ? r : outcome;
-			}
+		int sig = 0;
+		int outcome = have_report ? take_reports(p, &sig) : 0;
+		if (outcome) {
+			struct sandlock_result now = {.exit_code = -1, .signal = sig};
+			p->result = now;
+			int r = give_result(p, ret_result, err);
+			return r < 0 ? r : outcome;
 		}
-		if (pfd[1].revents & (POLLHUP | POLLERR))
-			stop_listening(p);
-		if (pfd[0].revents)
-			finish(p);
 	}
 	return give_result(p, ret_result, err);
 }
@@ -409,7 +420,9 @@ static int send_command(struct sandlock_process *p, int kind, int value)
 	struct job_msg msg = {.kind = kind, .value = value};
 	if (send(p->ctl, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(msg))
 		return 0;
-	return errno == EPIPE || errno == ECONNREFUSED || errno == ECONNRESET ? 0 : -SANDLOCK_E_INTERNAL;
+	return errno == EPIPE || errno == ECONNREFUSED || errno == ECONNRESET
+		       ? 0
+		       : -SANDLOCK_E_INTERNAL;
 }
 
 static int signal_child(struct sandlock_process *p, int sig)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of live sandboxes: one directory per sandbox below the user's runtime directory, with a lock
- * file that the guardian holds for as long as anything lives, and a pid file. A directory whose lock
- * is free belongs to a dead sandbox and is taken over; the lock, not the directory, decides.
+ * Names of live sandboxes: one directory per sandbox below the user's runtime directory, with a
+ * lock file that the guardian holds for as long as anything lives, and a pid file. A directory
+ * whose lock is free belongs to a dead sandbox and is taken over; the lock, not the directory,
+ * decides.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +80,8 @@ int registry_claim(const char *name, struct registry_entry *ret_entry, struct st
 	auto_close int dir_fd = open_runtime_dir();
 	if (dir_fd < 0) {
 		warn_add(warnings,
-			 "no runtime directory (%s): the name %s is not checked against other sandboxes",
+			 "no runtime directory (%s): the name %s is not checked against other "
+			 "sandboxes",
 			 strerror(-dir_fd), name);
 		dir_fd = -1;
 		return 0;
@@ -89,10 +91,11 @@ int registry_claim(const char *name, struct registry_entry *ret_entry, struct st
 	for (int i = 0; r == 0 && i < 100; i++)
 		r = lock_name(dir_fd, name, &lock);
 	if (r == -EEXIST)
-		return api_fail(err, SANDLOCK_E_EXISTS, EEXIST,
-				"A sandbox named %s is already running: choose another --name, or end "
-				"that one first",
-				name);
+		return api_fail(
+			err, SANDLOCK_E_EXISTS, EEXIST,
+			"A sandbox named %s is already running: choose another --name, or end "
+			"that one first",
+			name);
 	if (r <= 0)
 		return api_fail(err, SANDLOCK_E_PERMISSION, r ? -r : EAGAIN,
 				"Cannot claim the name %s in the runtime directory: %s", name,
@@ -109,8 +112,8 @@ void registry_started(const struct registry_entry *entry, pid_t child, pid_t sup
 		return;
 	auto_free char *tmp = xasprintf("%s/.pid", entry->name);
 	auto_free char *path = xasprintf("%s/pid", entry->name);
-	auto_close int fd = openat(entry->dir_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-				   0600);
+	auto_close int fd = openat(entry->dir_fd, tmp,
+				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
 	if (dprintf(fd, "%d\n%d\n", child, supervisor) > 0)

@@ -17,7 +17,8 @@ static void read_control(struct msghdr *mh, struct report_msg *msg)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
-		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {
+		if (c->cmsg_type == SCM_CREDENTIALS &&
+		    c->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {
 			struct ucred cred;
 			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
 			msg->pid = cred.pid;

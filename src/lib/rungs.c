@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/value.h"
-#include "lib/launch.h"
 #include "confine/job.h"
+#include "lib/launch.h"
 
 static const char *const rung_names[RUNG_COUNT] = {
 	[RUNG_BASE] = "namespace", [RUNG_PLAIN] = "plain", [RUNG_NONE] = "none"};

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 struct landlock_caps {
-	int abi;	/* 0: no Landlock; see ERROR for why */
-	int error;	/* errno of the version query when ABI is 0 */
-	uint64_t fs;	/* rights that a ruleset may handle */
+	int abi;     /* 0: no Landlock; see ERROR for why */
+	int error;   /* errno of the version query when ABI is 0 */
+	uint64_t fs; /* rights that a ruleset may handle */
 	uint64_t net;
 	uint64_t scopes;
 };

@@ -14,6 +14,7 @@
 #define RAW_INLINE static inline __attribute__((always_inline, unused))
 
 #if defined(__x86_64__)
+/* NOLINTNEXTLINE(readability-function-size): as many as the kernel takes */
 RAW_INLINE long raw_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	long ret;
@@ -27,6 +28,7 @@ RAW_INLINE long raw_syscall6(long nr, long a, long b, long c, long d, long e, lo
 	return ret;
 }
 #elif defined(__aarch64__)
+/* NOLINTNEXTLINE(readability-function-size): as many as the kernel takes */
 RAW_INLINE long raw_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = nr;
@@ -43,6 +45,7 @@ RAW_INLINE long raw_syscall6(long nr, long a, long b, long c, long d, long e, lo
 	return x0;
 }
 #elif defined(__riscv) && __riscv_xlen == 64
+/* NOLINTNEXTLINE(readability-function-size): as many as the kernel takes */
 RAW_INLINE long raw_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long a7 __asm__("a7") = nr;
@@ -62,10 +65,10 @@ RAW_INLINE long raw_syscall6(long nr, long a, long b, long c, long d, long e, lo
 #error "this architecture is not supported"
 #endif
 
-#define RAW_ARG(x) ((long)(x))
-#define raw_syscall0(nr) raw_syscall6(nr, 0, 0, 0, 0, 0, 0)
-#define raw_syscall1(nr, a) raw_syscall6(nr, RAW_ARG(a), 0, 0, 0, 0, 0)
-#define raw_syscall2(nr, a, b) raw_syscall6(nr, RAW_ARG(a), RAW_ARG(b), 0, 0, 0, 0)
+#define RAW_ARG(x)		  ((long)(x))
+#define raw_syscall0(nr)	  raw_syscall6(nr, 0, 0, 0, 0, 0, 0)
+#define raw_syscall1(nr, a)	  raw_syscall6(nr, RAW_ARG(a), 0, 0, 0, 0, 0)
+#define raw_syscall2(nr, a, b)	  raw_syscall6(nr, RAW_ARG(a), RAW_ARG(b), 0, 0, 0, 0)
 #define raw_syscall3(nr, a, b, c) raw_syscall6(nr, RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), 0, 0, 0)
 #define raw_syscall4(nr, a, b, c, d)                                                               \
 	raw_syscall6(nr, RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), RAW_ARG(d), 0, 0)

@@ -27,8 +27,8 @@ long raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*fn)(void 
 			 "hlt\n"
 			 "1:"
 			 : "=a"(ret)
-			 : "a"(SYS_clone), "D"(flags), "S"(sp), "d"(pidfd), "r"(r10), "r"(r8),
-			   [exit] "i"(SYS_exit)
+			 : "a"(SYS_clone), "D"(flags), "S"(sp), "d"(pidfd), "r"(r10),
+			   "r"(r8), [exit] "i"(SYS_exit)
 			 : "rcx", "r11", "memory");
 	return ret;
 }
@@ -53,8 +53,8 @@ long raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*fn)(void 
 			 "brk 1\n"
 			 "1:"
 			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5), "r"(x6),
-			   [exit] "i"(SYS_exit)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5),
+			   "r"(x6), [exit] "i"(SYS_exit)
 			 : "memory", "x30");
 	return x0;
 }
@@ -79,8 +79,8 @@ long raw_clone(unsigned long flags, void *stack_top, int *pidfd, int (*fn)(void 
 			 "ebreak\n"
 			 "1:"
 			 : "+r"(a0)
-			 : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a6),
-			   [exit] "i"(SYS_exit)
+			 : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5),
+			   "r"(a6), [exit] "i"(SYS_exit)
 			 : "memory", "ra");
 	return a0;
 }

@@ -444,7 +444,7 @@ static void processes(void)
 	T("affinity-empty", sched_setaffinity(0, sizeof(cpus), &cpus));
 	T("yield", sched_yield());
 	T("prctl-name", prctl(PR_SET_NAME, "probe"));
-	T("setpgid", setpgid(0, 0));
+	T("setpgid-negative", setpgid(0, -1));
 	T("getpgid", getpgid(0));
 	T("getsid", getsid(0) < 0 ? -1 : 0);
 	T("setuid-own", setuid(getuid()));

@@ -166,7 +166,10 @@ static int leave_chain(char *const *arg)
 	linger();
 }
 
-/* Forks for ever, at most COUNT alive: each process makes two and ends. */
+/*
+ * COUNT lines of processes, each of which forks the next one, lives on for a moment and ends: who
+ * kills what he sees never sees the last one.
+ */
 static int leave_storm(char *const *arg)
 {
 	long count = number(arg[0]);
@@ -178,10 +181,12 @@ static int leave_storm(char *const *arg)
 			break;
 		if (pid > 0)
 			continue;
-		/* Each moves on by forking, so that it is never where one looks. */
-		for (long hop = 0; hop < 200000; hop++) {
-			if (fork() != 0)
+		for (long hop = 0; hop < 100000; hop++) {
+			usleep(1000);
+			if (fork() != 0) {
+				usleep(20000);
 				_exit(0);
+			}
 			setsid();
 		}
 		_exit(0);
