@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct run {
 	char *const *command;
 	char *shell_command[4];
 	size_t warnings_shown;
+	bool status_written;
 	int events_fd;
 	int signal_fd;
 	bool terminal;	  /* standard input is a terminal and we were in its foreground */
@@ -64,6 +66,18 @@ static int fail(struct run *run, int code)
 	return cli_error(code, "%s", run->err.msg);
 }
 
+static int fail_with(struct run *run, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int fail_with(struct run *run, int code, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(run->err.msg, sizeof(run->err.msg), fmt, ap);
+	va_end(ap);
+	return fail(run, code);
+}
+
 /* --- Before the start ------------------------------------------------------------------------- */
 
 static int choose_command(struct run *run, int argc, char **argv)
@@ -79,7 +93,7 @@ static int choose_command(struct run *run, int argc, char **argv)
 		run->command = sandlock_policy_command(run->policy);
 	}
 	if (!run->command)
-		return cli_error(CLI_ERROR,
+		return fail_with(run, CLI_ERROR,
 				 "no command specified: put it after --, or give the profile "
 				 "a program.exec");
 	return 0;
@@ -90,7 +104,7 @@ static int open_status(struct run *run)
 	if (run->cli.status_fd < 0)
 		return 0;
 	if (fcntl(run->cli.status_fd, F_GETFD) < 0)
-		return cli_error(CLI_ERROR, "--status-fd %d is not an open descriptor",
+		return fail_with(run, CLI_ERROR, "--status-fd %d is not an open descriptor",
 				 run->cli.status_fd);
 	return 0;
 }
@@ -108,8 +122,8 @@ static int open_events(struct run *run)
 	run->events_fd =
 		open(run->cli.events, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
 	if (run->events_fd < 0)
-		return cli_error(CLI_ERROR, "--events %s cannot be opened: %s", run->cli.events,
-				 strerror(errno));
+		return fail_with(run, CLI_ERROR, "--events %s cannot be opened: %s",
+				 run->cli.events, strerror(errno));
 	sandlock_policy_on_event(run->policy, write_event, run);
 	return 0;
 }
@@ -326,10 +340,7 @@ static int start_failed(struct run *run, int r)
 	int code = exit_code_of_start(r);
 	if (r == -SANDLOCK_E_PERMISSION && str_starts(run->err.msg, "Cannot execute"))
 		code = CLI_NOT_EXECUTABLE;
-	fail(run, code);
-	run->result.reason = SANDLOCK_START_FAILED;
-	run->result.exit_code = code;
-	return code;
+	return fail(run, code);
 }
 
 static int start_and_wait(struct run *run)
@@ -350,7 +361,10 @@ static int start_and_wait(struct run *run)
 			relay_init(&run->relay, sp.ret_pty);
 		code = supervise(run);
 	}
-	status_write(run->cli.status_fd, &run->result, r < 0 ? run->err.msg : NULL);
+	if (r == 0) {
+		status_write(run->cli.status_fd, &run->result, NULL);
+		run->status_written = true;
+	}
 	return code;
 }
 
@@ -376,13 +390,30 @@ static int become(struct run *run)
 	return start_failed(run, r);
 }
 
+/* The descriptor of --status-fd on a command line that could not be read as a whole, or -1. */
+static int find_status_fd(int argc, char **argv)
+{
+	for (int i = 0; i < argc && !str_eq(argv[i], "--"); i++) {
+		const char *text = NULL;
+		if (str_starts(argv[i], "--status-fd="))
+			text = argv[i] + strlen("--status-fd=");
+		else if (str_eq(argv[i], "--status-fd") && i + 1 < argc)
+			text = argv[i + 1];
+		if (text && *text >= '0' && *text <= '9' && strlen(text) < 7)
+			return (int)strtol(text, NULL, 10);
+	}
+	return -1;
+}
+
 static int run_with(struct run *run, int argc, char **argv)
 {
 	int used = 0;
 	run->cli.struct_size = sizeof(run->cli);
 	run->cli.status_fd = -1;
-	if (sandlock_policy_parse_args(run->policy, argc, argv, &run->cli, &used, &run->err) < 0)
+	if (sandlock_policy_parse_args(run->policy, argc, argv, &run->cli, &used, &run->err) < 0) {
+		run->cli.status_fd = find_status_fd(argc, argv);
 		return fail(run, CLI_ERROR);
+	}
 	if (run->cli.help)
 		return print_text("help");
 	if (run->cli.version) {
@@ -398,13 +429,8 @@ static int run_with(struct run *run, int argc, char **argv)
 		code = open_events(run);
 	if (code)
 		return code;
-	if (sandlock_policy_check(run->policy, &run->err) < 0) {
-		fail(run, CLI_ERROR);
-		run->result.reason = SANDLOCK_START_FAILED;
-		run->result.exit_code = CLI_ERROR;
-		status_write(run->cli.status_fd, &run->result, run->err.msg);
-		return CLI_ERROR;
-	}
+	if (sandlock_policy_check(run->policy, &run->err) < 0)
+		return fail(run, CLI_ERROR);
 	return sandlock_policy_no_supervisor(run->policy) ? become(run) : start_and_wait(run);
 }
 
@@ -413,6 +439,11 @@ int cli_run(int argc, char **argv)
 	struct run run = {.events_fd = -1, .signal_fd = -1};
 	run.policy = sandlock_policy_new();
 	int code = run_with(&run, argc, argv);
+	if (code && !run.status_written) {
+		run.result.reason = SANDLOCK_START_FAILED;
+		run.result.exit_code = code;
+		status_write(run.cli.status_fd, &run.result, run.err.msg);
+	}
 	sandlock_policy_free(run.policy);
 	util_close(run.events_fd);
 	util_close(run.signal_fd);

@@ -41,7 +41,7 @@ struct filter_spec {
 	bool own_ipc_namespace;
 	/*
 	 * The sandbox has no supervisor, so that a supervised one may be started inside it: leave
-	 * seccomp(2) with SECCOMP_FILTER_FLAG_NEW_LISTENER alone, else EPERM. A listener inside can
+	 * seccomp(2) with SECCOMP_FILTER_FLAG_NEW_LISTENER alone, else EBUSY. A listener inside can
 	 * only narrow: the kernel takes the strictest answer of all filters.
 	 */
 	bool allow_listener;

@@ -173,14 +173,17 @@ static bpf_pos check_prctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 	return load_arg(a, 0, bpf_if(a, BPF_JGT, UAPI_PR_OPTION_LAST, other, known));
 }
 
-/* A task can have one listener: ours. Filters without one can only narrow and stay allowed. */
+/*
+ * A task can have one listener: ours. EBUSY is the answer of the kernel for a second one (seccomp(2)),
+ * and tells a sandlock inside that it is supervised. Filters without one can only narrow.
+ */
 static bpf_pos check_seccomp(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	if (ctx->spec->allow_listener)
 		return allow(a);
 
 	bpf_pos flags =
-		bpf_if(a, BPF_JSET, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(a, EPERM), allow(a));
+		bpf_if(a, BPF_JSET, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(a, EBUSY), allow(a));
 	flags = load_arg(a, 1, flags);
 	return load_arg(a, 0, bpf_if(a, BPF_JEQ, SECCOMP_SET_MODE_FILTER, flags, allow(a)));
 }

@@ -130,7 +130,7 @@ static int judge_seccomp(const struct filter_spec *spec, uint32_t op, uint32_t f
 {
 	bool listener = op == SECCOMP_SET_MODE_FILTER && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER);
 
-	return listener && !spec->allow_listener ? EPERM : ALLOW;
+	return listener && !spec->allow_listener ? EBUSY : ALLOW;
 }
 
 /* The kernel takes every argument that is judged here from the low 32 bits. */

@@ -96,7 +96,7 @@ static const struct probe strict_probes[] = {
 	{ "prctl of the future", SYS_prctl, { 9999, 0, 0, 0, 0 }, EINVAL },
 	{ "personality, asking", SYS_personality, { 0xffffffff }, PASS },
 	{ "personality ADDR_NO_RANDOMIZE", SYS_personality, { 0x40000 }, EPERM },
-	{ "seccomp with listener", SYS_seccomp, { 1, 8, 0 }, EPERM },
+	{ "seccomp with listener", SYS_seccomp, { 1, 8, 0 }, EBUSY },
 	{ "seccomp without program", SYS_seccomp, { 1, 0, 0 }, EFAULT },
 	{ "number 400", 400, { 0 }, ENOSYS },
 	{ "number 9999", 9999, { 0 }, ENOSYS },
