@@ -22,8 +22,9 @@
 #include "policy/filter.h"
 
 #define STACK_SIZE ((size_t)64 * 1024)
-#define JOB_SIZE   ((size_t)32 * 1024 * 1024) /* reserved, not used: pages come as they are touched \
-					       */
+#define JOB_SIZE                                                                                   \
+	((size_t)32 * 1024 * 1024) /* reserved, not used: pages come as they are touched           \
+				    */
 
 /* The job sits behind the stacks; what follows it is handed out by job_alloc. */
 struct job_arena {
@@ -67,7 +68,7 @@ void job_free(struct job *job)
  * own address space gets it through a memfd, mapped at the same address; the hint keeps that
  * address away from where the kernel puts stacks and libraries.
  */
-static int job_new(bool shared_file, struct job **ret_job)
+static int job_new(bool shared_file, bool separate_vm, struct job **ret_job)
 {
 	int memfd = -1;
 	if (shared_file) {
@@ -82,7 +83,9 @@ static int job_new(bool shared_file, struct job **ret_job)
 	}
 	uintptr_t hint = (uintptr_t)0x200000000000;
 	void *p = mmap((void *)hint, JOB_SIZE, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_NORESERVE | (shared_file ? 0 : MAP_ANONYMOUS), memfd, 0);
+		       MAP_NORESERVE | (separate_vm || shared_file ? MAP_SHARED : MAP_PRIVATE) |
+			       (shared_file ? 0 : MAP_ANONYMOUS),
+		       memfd, 0);
 	if (p == MAP_FAILED || !p) {
 		int code = errno;
 		util_close(memfd);
@@ -398,7 +401,7 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 int job_build(struct job_request *req, struct job **ret_job, struct sandlock_error *err)
 {
 	struct job *job = NULL;
-	int r = job_new(req->rung == RUNG_PLAIN, &job);
+	int r = job_new(req->rung == RUNG_PLAIN, needs_separate_vm(req->policy), &job);
 	if (r < 0 || !job)
 		return api_fail(err, SANDLOCK_E_LIMIT, -r, "Cannot map memory for the sandbox: %s",
 				strerror(-r));
