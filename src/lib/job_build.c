@@ -338,6 +338,15 @@ static int plan_ids(struct job_request *req, struct job *job)
 	return job->uid_map && job->gid_map ? 0 : -E2BIG;
 }
 
+/*
+ * Changing ids and PR_SET_THP_DISABLE change what memory shared with the host carries (prctl(2)):
+ * a child that does either has memory of its own, and shares the job alone.
+ */
+static bool needs_separate_vm(const struct policy *p)
+{
+	return p->no_huge_pages || (p->has_user && geteuid() == 0);
+}
+
 static int plan_process(struct job_request *req, struct job *job, struct sandlock_error *err)
 {
 	const struct policy *p = req->policy;
@@ -357,9 +366,7 @@ static int plan_process(struct job_request *req, struct job *job, struct sandloc
 	job->timeout_ns = (int64_t)p->timeout_ms * 1000000;
 	job->host_pid = getpid();
 	int r = plan_ids(req, job);
-	/* These two change what memory shared with the host carries: see prctl(2), PR_SET_DUMPABLE.
-	 */
-	job->separate_vm = job->set_ids || job->no_thp;
+	job->separate_vm = needs_separate_vm(p);
 	if (r == 0 && p->name && job->base) {
 		job->hostname = job_strdup(job, p->name);
 		r = job->hostname ? 0 : -E2BIG;
