@@ -65,6 +65,10 @@ SANDLOCK_API void sandlock_policy_free(struct sandlock_policy *policy);
  * ("filesystem.read"). VALUE is what a user would write after the flag; NULL or "true" / "false"
  * for switches. Lists append, scalars override. Relative paths are taken from the working
  * directory.
+ *
+ * A change that fails (this function and those below) spoils the policy: sandlock_policy_check and
+ * sandlock_spawn repeat the failure, so that a caller who overlooks it does not run with less of a
+ * policy than was written. Only a profile or file that cannot be read leaves it as it was.
  */
 SANDLOCK_API int sandlock_policy_set(struct sandlock_policy *policy, const char *option,
 				     const char *value, struct sandlock_error *err);

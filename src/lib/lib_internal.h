@@ -24,6 +24,8 @@ struct sandlock_policy {
 	char **command;		  /* NULL-terminated copy of program.exec and args, or NULL */
 	struct strv warnings;	  /* what sandlock_policy_warning shows */
 	struct listener listener; /* of events */
+	/* First change that failed half-way: checks and spawns repeat it. Code 0: none did. */
+	struct sandlock_error broken;
 
 	/* What the starts have found out about this machine (process.c). */
 	bool caps_known;

@@ -158,8 +158,25 @@ static void end_change(struct sandlock_policy *p)
 		p->command[i + 1] = args->v[i].text;
 }
 
-int sandlock_policy_set(struct sandlock_policy *policy, const char *option, const char *value,
-			struct sandlock_error *err)
+/*
+ * Ends a change. One that failed may have set a part, and a caller who does not look at results
+ * would run with less of a policy than was written: so the policy cannot be used any more.
+ */
+static int settle(struct sandlock_policy *p, int r, const struct sandlock_error *failure,
+		  struct sandlock_error *err)
+{
+	end_change(p);
+	if (r == 0)
+		return 0;
+	if (p->broken.code == 0)
+		p->broken = *failure;
+	if (err)
+		*err = *failure;
+	return r;
+}
+
+static int set_option(struct sandlock_policy *policy, const char *option, const char *value,
+		      struct sandlock_error *err)
 {
 	struct origin from = {.kind = ORIGIN_API};
 	const struct option *o = option_find(option);
@@ -176,25 +193,33 @@ int sandlock_policy_set(struct sandlock_policy *policy, const char *option, cons
 		err_set(&e, EINVAL, "%.64s needs a value", option);
 		return lib_fail(err, &e);
 	}
+	if (builder_set(policy->builder, o, value ? value : "true", &from, &e) < 0)
+		return lib_fail(err, &e);
+	return 0;
+}
+
+int sandlock_policy_set(struct sandlock_policy *policy, const char *option, const char *value,
+			struct sandlock_error *err)
+{
+	struct sandlock_error failure = {0};
+
 	begin_change(policy);
-
-	int r = builder_set(policy->builder, o, value ? value : "true", &from, &e);
-
-	end_change(policy);
-	return r < 0 ? lib_fail(err, &e) : 0;
+	return settle(policy, set_option(policy, option, value, &failure), &failure, err);
 }
 
 static int load(struct sandlock_policy *policy, struct profile_text *text,
 		struct sandlock_error *err)
 {
+	struct sandlock_error failure = {0};
 	struct err e = {0};
 
 	begin_change(policy);
 
 	int r = profile_apply_take(policy->builder, text, &e);
 
-	end_change(policy);
-	return r < 0 ? lib_fail(err, &e) : 0;
+	if (r < 0)
+		r = lib_fail(&failure, &e);
+	return settle(policy, r, &failure, err);
 }
 
 int sandlock_policy_load_profile(struct sandlock_policy *policy, const char *name,
@@ -226,13 +251,14 @@ int sandlock_policy_load_json(struct sandlock_policy *policy, const char *text, 
 		return fail_with(err, E2BIG, "the JSON policy is larger than 1 MiB");
 
 	struct profile_text t = {
-		.text = xstrndup(text, len),
+		.text = xzalloc(len + 1),
 		.len = len,
 		.label = xstrdup("JSON policy"),
 		.id = xstrdup("JSON policy"),
 		.json = true,
 	};
 
+	memcpy(t.text, text, len);
 	return load(policy, &t, err);
 }
 
@@ -336,29 +362,36 @@ static void put_cli(struct sandlock_cli *to, struct sandlock_cli *from)
 	memcpy(to, from, size);
 }
 
+static int parse_args(struct sandlock_policy *policy, const struct args *args,
+		      struct sandlock_cli *cli, struct sandlock_error *err)
+{
+	enum option_id last = args->n ? args->v[args->n - 1].option->id : OPT_NONE;
+
+	if (cli && (last == OPT_HELP || last == OPT_VERSION)) {
+		fill_cli(policy->builder, &args->v[args->n - 1], cli);
+		return 0;
+	}
+	int r = load_profiles(policy, args, err);
+
+	return r < 0 ? r : apply_args(policy, args, cli, err);
+}
+
 int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc, char *const *argv,
 			       struct sandlock_cli *cli, int *ret_used, struct sandlock_error *err)
 {
 	AUTO(args_done) struct args args = {0};
 	struct sandlock_cli mine = {.status_fd = -1};
+	struct sandlock_error failure = {0};
 	struct err e = {0};
-
-	if (args_parse(argc, argv, &args, &e) < 0)
-		return lib_fail(err, &e);
-
-	enum option_id last = args.n ? args.v[args.n - 1].option->id : OPT_NONE;
-	bool text_only = cli && (last == OPT_HELP || last == OPT_VERSION);
 	int r = 0;
 
 	begin_change(policy);
-	if (text_only)
-		fill_cli(policy->builder, &args.v[args.n - 1], &mine);
+	if (args_parse(argc, argv, &args, &e) < 0)
+		r = lib_fail(&failure, &e);
 	else
-		r = load_profiles(policy, &args, err);
-	if (r == 0 && !text_only)
-		r = apply_args(policy, &args, cli ? &mine : NULL, err);
-	begin_change(policy);
-	end_change(policy);
+		r = parse_args(policy, &args, cli ? &mine : NULL, &failure);
+	forget(policy);
+	r = settle(policy, r, &failure, err);
 	if (r < 0)
 		return r;
 	if (cli)
@@ -369,11 +402,20 @@ int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc, char *c
 
 /* --- The whole ---------------------------------------------------------------------------- */
 
+static int repeat_failure(const struct sandlock_policy *policy, struct sandlock_error *err)
+{
+	if (err)
+		*err = policy->broken;
+	return -policy->broken.code;
+}
+
 int lib_policy_finish(struct sandlock_policy *policy, const struct policy **ret_policy,
 		      struct sandlock_error *err)
 {
 	struct err e = {0};
 
+	if (policy->broken.code)
+		return repeat_failure(policy, err);
 	if (!policy->policy) {
 		if (builder_finish(policy->builder, &policy->policy, &e) < 0)
 			return lib_fail(err, &e);
@@ -399,6 +441,8 @@ int sandlock_policy_print(struct sandlock_policy *policy, const char *format, ch
 
 	if (!str_eq(format, "toml") && !str_eq(format, "json"))
 		return fail_with(err, EINVAL, "the format of a policy is toml or json");
+	if (policy->broken.code)
+		return repeat_failure(policy, err);
 	if (builder_to_tree(policy->builder, &root, &e) < 0)
 		return lib_fail(err, &e);
 	*ret_text = str_eq(format, "toml") ? toml_write(root) : json_write(root);
