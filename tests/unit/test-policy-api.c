@@ -140,7 +140,7 @@ static void test_missing_profile(void **state)
 static int parse(struct sandlock_policy *p, const char *const *words, struct sandlock_cli *cli,
 		 struct sandlock_error *err)
 {
-	char *argv[16];
+	char *argv[16] = {NULL};
 	int argc = 0, used = -1;
 
 	while (words[argc]) {
