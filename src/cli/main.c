@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
 	/* clang-format off */
 	{"run",             cli_run,             "run a command in a sandbox"},
+	{"check",           cli_check,           "try what this machine can do"},
 	{"profile",         cli_profile,         "list, show, delete or validate profiles"},
 	{"complete-script", cli_complete_script, "print the completion script of a shell"},
 	/* clang-format on */
