@@ -118,25 +118,52 @@ static int read_stdin(struct profile_text *ret, struct err *err)
 	return 0;
 }
 
+/* Whether PATH names one of our own descriptors, as the shell's <(command) does. */
+static bool is_descriptor_path(const char *path)
+{
+	return str_starts(path, "/dev/fd/") || str_starts(path, "/proc/self/fd/") ||
+	       str_eq(path, "/dev/stdin");
+}
+
+/* A FIFO by name could keep us waiting for its other end for ever. */
+static int check_kind(const char *path, const struct stat *st, struct err *err)
+{
+	char q[QUOTE_SIZE];
+
+	quote_str(path, q, sizeof(q));
+	if (S_ISDIR(st->st_mode))
+		return err_set(err, EISDIR, "%s is a directory, not a policy file", q);
+	if (S_ISREG(st->st_mode) || S_ISCHR(st->st_mode) ||
+	    (S_ISFIFO(st->st_mode) && is_descriptor_path(path)))
+		return 0;
+	return err_set(err, EINVAL, "%s is not a regular file; - reads a policy from a pipe", q);
+}
+
 /* Opens PATH; -ENOENT is left to the caller to word. */
 static int open_file(const char *path, FILE **ret, char **ret_id, struct err *err)
 {
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char q[QUOTE_SIZE];
 	struct stat st;
-	FILE *f = fopen(path, "re");
 
 	quote_str(path, q, sizeof(q));
-	if (!f && errno == ENOENT)
+	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
-	if (!f)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(err, errno, "the policy file %s cannot be opened", q);
-	if (fstat(fileno(f), &st) < 0 || S_ISDIR(st.st_mode)) {
-		fclose(f);
-		return err_set(err, EISDIR, "%s is a directory, not a policy file", q);
-	}
+
+	int r = check_kind(path, &st, err);
+
+	if (r < 0)
+		return r;
+	if (fcntl(fd, F_SETFL, 0) < 0)
+		return err_sys(err, errno, "the policy file %s cannot be read", q);
+	*ret = fdopen(fd, "r");
+	if (!*ret)
+		return err_sys(err, errno, "the policy file %s cannot be read", q);
+	take_fd(&fd);
 	*ret_id = xasprintf("%llu:%llu", (unsigned long long)st.st_dev,
 			    (unsigned long long)st.st_ino);
-	*ret = f;
 	return 0;
 }
 

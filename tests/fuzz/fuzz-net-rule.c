@@ -33,6 +33,13 @@ static void check_set(const struct port_set *set)
 	}
 }
 
+static void assert_same(const struct net_rule *a, const struct net_rule *b)
+{
+	assert(a->target == b->target && a->protos == b->protos);
+	assert(a->prefix_len == b->prefix_len);
+	assert(memcmp(a->addr, b->addr, sizeof(a->addr)) == 0);
+}
+
 static void try_ports(const char *text)
 {
 	struct port_set set, again;
@@ -70,9 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(net_rule_parse(normal, &again, NULL) == 0);
 	auto_free char *twice = net_rule_format(&again);
 	assert(str_eq(normal, twice));
-	assert(again.target == rule.target && again.protos == rule.protos);
-	assert(again.prefix_len == rule.prefix_len);
-	assert(memcmp(again.addr, rule.addr, sizeof(rule.addr)) == 0);
+	assert_same(&again, &rule);
 	net_rule_done(&rule);
 	net_rule_done(&again);
 	return 0;

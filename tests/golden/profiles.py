@@ -178,6 +178,11 @@ def test_files(p):
            'error 2: there is no policy file "missing.toml"\n', "no such file")
     expect(p.run("check", "--profile-file", "dir"),
            'error 1: "dir" is a directory, not a policy file\n', "a directory")
+    os.mkfifo(os.path.join(p.root, "fifo.toml"))
+    expect(p.run("check", "--profile-file", "fifo.toml"),
+           'error 1: "fifo.toml" is not a regular file; - reads a policy from a pipe\n', "a FIFO")
+    expect(p.reads("--profile-file", "/dev/stdin", data=read("/s").encode()), ["/s"], "/dev/stdin")
+    expect(p.policy("--profile-file", "/dev/null"), {}, "/dev/null")
     expect(p.run("check", "--profile-file", "-", data=b"#" * (1024 * 1024 + 1)),
            "error 1: standard input is larger than 1 MiB, too large for a policy file\n", "too large")
     expect(p.run("check", "--profile-file", p.write("d.json", '{"limits": {}, "limits": {}}')).count("\n"),
