@@ -86,6 +86,9 @@ SANDLOCK_API int sandlock_policy_load_json(struct sandlock_policy *policy, const
  * that is not a flag; -p and --profile-file are loaded where they stand first. Flags that belong to
  * the command line and not to the policy (see sandlock_cli) go to CLI, which may be NULL to refuse
  * them. *RET_USED is the number of words taken, the "--" included.
+ *
+ * On failure CLI is filled as far as the words were read, and its status_fd is right wherever that
+ * flag stands, so that a refused command line can be reported there.
  */
 struct sandlock_cli {
 	size_t struct_size; /* sizeof(struct sandlock_cli), set by the caller */

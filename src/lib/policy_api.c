@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/util.h"
 #include "base/value.h"
 #include "policy/args.h"
@@ -362,6 +363,40 @@ static void put_cli(struct sandlock_cli *to, struct sandlock_cli *from)
 	memcpy(to, from, size);
 }
 
+static bool is_descriptor(const char *text, int *ret_fd)
+{
+	const struct option *o = option_get(OPT_STATUS_FD);
+	uint64_t fd = 0;
+
+	if (number_parse_u64(text, o->min, o->max, &fd, NULL) < 0)
+		return false;
+	*ret_fd = (int)fd;
+	return true;
+}
+
+/*
+ * A command line that is refused is reported to --status-fd as well, wherever it stands: among the
+ * words in front of the fault, or behind it, up to the command.
+ */
+static int find_status_fd(const struct args *args, int argc, char *const *argv)
+{
+	const char *flag = option_get(OPT_STATUS_FD)->flag;
+	int fd = -1;
+
+	for (size_t i = 0; i < args->n; i++)
+		if (args->v[i].option->id == OPT_STATUS_FD)
+			is_descriptor(args->v[i].value, &fd);
+	for (int i = args->used; i < argc && !str_eq(argv[i], "--"); i++) {
+		size_t len = strlen(flag);
+
+		if (str_eq(argv[i], flag) && i + 1 < argc)
+			is_descriptor(argv[i + 1], &fd);
+		else if (str_starts(argv[i], flag) && argv[i][len] == '=')
+			is_descriptor(argv[i] + len + 1, &fd);
+	}
+	return fd;
+}
+
 static int parse_args(struct sandlock_policy *policy, const struct args *args,
 		      struct sandlock_cli *cli, struct sandlock_error *err)
 {
@@ -383,19 +418,22 @@ int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc, char *c
 	struct sandlock_cli mine = {.status_fd = -1};
 	struct sandlock_error failure = {0};
 	struct err e = {0};
+	bool parsed = args_parse(argc, argv, &args, &e) == 0;
 	int r = 0;
 
 	begin_change(policy);
-	if (args_parse(argc, argv, &args, &e) < 0)
+	if (!parsed)
 		r = lib_fail(&failure, &e);
 	else
 		r = parse_args(policy, &args, cli ? &mine : NULL, &failure);
+	if (r < 0)
+		mine.status_fd = find_status_fd(&args, parsed ? 0 : argc, argv);
 	forget(policy);
 	r = settle(policy, r, &failure, err);
-	if (r < 0)
-		return r;
 	if (cli)
 		put_cli(cli, &mine);
+	if (r < 0)
+		return r;
 	*ret_used = args.used;
 	return 0;
 }

@@ -145,7 +145,8 @@ int args_parse(int argc, char *const *argv, struct args *ret_args, struct err *e
 			break;
 		r = word[1] == '-' ? parse_long(&s, word + 2, err) : parse_short(&s, word, err);
 		if (r < 0) {
-			args_done(&s.out);
+			s.out.used = s.pos;
+			*ret_args = s.out;
 			return r;
 		}
 		if (asks_for_text(&s))

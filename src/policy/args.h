@@ -28,6 +28,10 @@ struct args {
 	int used; /* words taken, a "--" included */
 };
 
+/*
+ * On failure RET_ARGS holds what stood in front of the fault, USED the words up to it, for callers
+ * who must know where to report; args_done either way.
+ */
 int args_parse(int argc, char *const *argv, struct args *ret_args, struct err *err);
 void args_done(struct args *args);
 void args_done_cleanup(struct args *args);

@@ -266,10 +266,18 @@ static void fill_limits(struct builder *b, struct policy *p)
 		p->cpu_cores[p->n_cpu_cores++] = (uint32_t)strtoul(cores->v[i].text, NULL, 10);
 }
 
+static char *tcp_only_warning(const char *rules)
+{
+	return xasprintf("rules without a protocol (%s) grant TCP only in this version; write "
+			 "tcp:// in front to say so",
+			 rules);
+}
+
 static int fill_network(struct builder *b, struct policy *p, struct err *err)
 {
 	const struct setting *rules = &b->settings[OPT_NET_ALLOW];
 	const struct setting *ports = &b->settings[OPT_NET_ALLOW_BIND];
+	AUTO(buf_done) struct buf bare = BUF_INIT(1 << 16);
 
 	if (rules->n)
 		p->net_allow.v = xcalloc(rules->n, sizeof(*p->net_allow.v));
@@ -281,11 +289,10 @@ static int fill_network(struct builder *b, struct policy *p, struct err *err)
 			return r;
 		p->net_allow.n++;
 		if (!rule->scheme_given)
-			builder_warn(b,
-				     "rules without a protocol (%s) grant TCP only in this "
-				     "version; write tcp://%s to say so",
-				     rule->text, rule->text);
+			buf_printf(&bare, "%s%s", bare.len ? ", " : "", rule->text);
 	}
+	if (bare.len)
+		strv_add_take(&p->warnings, tcp_only_warning(buf_text(&bare)));
 	for (size_t i = 0; i < ports->n; i++) {
 		struct port_set set = {0};
 		int r = port_set_parse(ports->v[i].text, 0, &set, err);
@@ -383,10 +390,10 @@ int builder_finish(struct builder *b, struct policy **ret_policy, struct err *er
 	AUTO(policy_unref) struct policy *p = xnew(struct policy);
 
 	p->refs = 1;
+	strv_copy(&p->warnings, &b->warnings);
 	r = fill(b, p, err);
 	if (r < 0)
 		return r;
-	strv_copy(&p->warnings, &b->warnings);
 	*ret_policy = take_ptr(p);
 	return 0;
 }

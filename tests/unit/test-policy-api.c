@@ -209,6 +209,28 @@ static void test_args_without_cli(void **state)
 	sandlock_policy_free(p);
 }
 
+/* A refused command line still says where its end is to be reported. */
+static void test_status_fd_on_failure(void **state)
+{
+	static const char *const before[] = {"--status-fd", "5", "--max-open-files", "x", NULL};
+	static const char *const behind[] = {"--nonsense", "-r", "/", "--status-fd=6", NULL};
+	static const char *const profile[] = {"-p", "nothing", "--status-fd", "7", NULL};
+	static const char *const command[] = {"--nonsense", "--", "--status-fd", "8", NULL};
+	static const char *const broken[] = {"--status-fd", "x", NULL};
+	static const char *const *const lines[] = {before, behind, profile, command, broken};
+	static const int expected[] = {5, 6, 7, -1, -1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct sandlock_policy *p = sandlock_policy_new();
+		struct sandlock_cli cli = {.struct_size = sizeof(cli), .status_fd = 99};
+
+		assert_true(parse(p, lines[i], &cli, NULL) < 0);
+		assert_int_equal(cli.status_fd, expected[i]);
+		sandlock_policy_free(p);
+	}
+}
+
 static void test_print_faults(void **state)
 {
 	struct sandlock_policy *p = sandlock_policy_new();
@@ -253,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_args),
 		cmocka_unit_test(test_args_smaller_struct),
 		cmocka_unit_test(test_args_without_cli),
+		cmocka_unit_test(test_status_fd_on_failure),
 		cmocka_unit_test(test_print_faults),
 		cmocka_unit_test(test_texts),
 	};

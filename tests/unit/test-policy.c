@@ -164,13 +164,14 @@ static void test_fields(void **state)
 
 static void test_tcp_only_warning(void **state)
 {
-	struct policy *p = finish_words(WORDS("--net-allow", ":443", "--net-allow", ":443"));
+	struct policy *p = finish_words(
+		WORDS("--net-allow", ":443", "--net-allow", ":443", "--net-allow", ":80"));
 
 	(void)state;
-	assert_int_equal(p->net_allow.n, 1);
+	assert_int_equal(p->net_allow.n, 2);
 	assert_int_equal(p->warnings.n, 1);
-	assert_string_equal(p->warnings.v[0], "rules without a protocol (:443) grant TCP only in "
-					      "this version; write tcp://:443 to say so");
+	assert_string_equal(p->warnings.v[0], "rules without a protocol (:443, :80) grant TCP only "
+					      "in this version; write tcp:// in front to say so");
 	policy_unref(p);
 }
 
