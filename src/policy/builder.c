@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/timestamp.h"
 #include "base/util.h"
 #include "policy/builder_internal.h"
 
@@ -149,6 +150,7 @@ void builder_warn(struct builder *b, const char *fmt, ...)
 static int set_one(struct builder *b, const struct option *o, const char *text,
 		   const struct origin *from, struct err *err)
 {
+	struct timestamp time;
 	char *normal = NULL;
 
 	if (b->settings[o->id].n >= LIST_MAX)
@@ -157,7 +159,13 @@ static int set_one(struct builder *b, const struct option *o, const char *text,
 
 	if (r < 0)
 		return r;
-	builder_store_take(b, o, normal, origin_describe(from, o));
+
+	char *where = origin_describe(from, o);
+
+	if (o->type == OPTION_TIME && timestamp_parse(normal, &time, NULL) == TIMESTAMP_NO_OFFSET)
+		builder_warn(b, "%s: %s names no offset from UTC and is taken as UTC", where,
+			     normal);
+	builder_store_take(b, o, normal, where);
 	return 0;
 }
 

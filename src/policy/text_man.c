@@ -100,7 +100,7 @@ static void man_keys(struct buf *out)
 {
 	man_key(out, option_get(OPT_INCLUDE));
 	for (size_t i = 0; option_sections[i]; i++) {
-		buf_printf(out, "## \\[%s]\n\n", option_sections[i]);
+		buf_printf(out, "## [%s]\n\n", option_sections[i]);
 		for (size_t id = OPT_NONE + 1; id < OPT_COUNT; id++) {
 			const struct option *o = option_get((enum option_id)id);
 

@@ -45,7 +45,7 @@ def main():
             failed += [f"{flag} is missing in {name}" for flag in flags if flag not in words]
         else:
             for section, body in schema["properties"].items():
-                if section != "include" and f"[{section}]" not in words:
+                if section != "include" and f".SS [{section}]\n" not in page:
                     failed.append(f"[{section}] is missing in {name}")
                 failed += [f"{section}.{key} is missing in {name}"
                            for key in body.get("properties", {}) if f"{key} (" not in words]

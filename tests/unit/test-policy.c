@@ -549,6 +549,31 @@ static void test_patterns(void **state)
 	assert_string_equal(deny->v[6].text, "/work/k/*");
 }
 
+/* Times of both versions of the reference: epoch seconds, offsets, none with a warning. */
+static void test_times(void **state)
+{
+	AUTO(builder_free) struct builder *b = new_builder();
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(apply_words(b, WORDS("--time-start", "946684800"), NULL), 0);
+	assert_int_equal(apply_words(b, WORDS("--time-start=-1.5"), NULL), 0);
+	assert_int_equal(apply_words(b, WORDS("--time-start", "2000-01-01T00:00:00+02:00"), NULL),
+			 0);
+	assert_int_equal(b->warnings.n, 0);
+	assert_int_equal(apply_toml(b, "[determinism]\ntime_start = 2000-01-01T00:00:00\n", &err),
+			 0);
+	assert_string_equal(err.msg, "");
+	assert_int_equal(b->warnings.n, 1);
+	assert_string_equal(
+		b->warnings.v[0],
+		"web.toml:2: determinism.time_start: 2000-01-01T00:00:00 names no offset "
+		"from UTC and is taken as UTC");
+	assert_string_equal(builder_text(b, OPT_TIME_START), "2000-01-01T00:00:00");
+	assert_true(apply_words(b, WORDS("--time-start", "2000-13-01T00:00:00Z"), &err) < 0);
+	assert_true(apply_words(b, WORDS("--time-start", "yesterday"), &err) < 0);
+}
+
 static void test_not_utf8(void **state)
 {
 	AUTO(builder_free) struct builder *b = new_builder();
@@ -581,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_args),
 		cmocka_unit_test(test_args_end),
 		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_not_utf8),
 	};
 
