@@ -52,14 +52,33 @@ static int setup_base(struct job *job)
 	return 0;
 }
 
+/*
+ * A layer that does not speak of renames and links across directories denies them (landlock(7),
+ * LANDLOCK_ACCESS_FS_REFER): this one lets them be judged by the command's own layer.
+ */
+static long allow_refer(int ruleset)
+{
+	int root = raw_openat(AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
+	if (root < 0)
+		return root;
+	struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_REFER,
+						  .parent_fd = root};
+	long r = raw_syscall4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+	raw_close(root);
+	return r;
+}
+
 /* Signals of the guardian from now on reach its own domain only; proved on the host itself. */
 static int scope_signals(struct job *job)
 {
-	struct uapi_landlock_ruleset_attr attr = {.scoped = job->guardian_scope};
+	struct uapi_landlock_ruleset_attr attr = {.handled_access_fs = LANDLOCK_ACCESS_FS_REFER,
+						  .scoped = job->guardian_scope};
 	int fd = (int)raw_syscall3(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	if (fd < 0)
 		return job_fail(job, STEP_GUARDIAN_SCOPE, -fd, 0);
-	long r = raw_syscall5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	long r = allow_refer(fd);
+	if (r == 0)
+		r = raw_syscall5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (r == 0)
 		r = raw_syscall2(SYS_landlock_restrict_self, fd, 0);
 	raw_close(fd);
