@@ -108,10 +108,12 @@ class Bed:
         try:
             out, err = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
-            for pid in [process.pid, *marked(mark)]:
-                end(pid)
-            process.communicate()
             return True, ["it hangs"]
+        finally:
+            if process.returncode is None:
+                for pid in [process.pid, *marked(mark)]:
+                    end(pid)
+                process.communicate()
         injected = log.exists() and "(INJECTED)" in log.read_text(errors="replace")
         early = number <= self.loader_calls(call)
         if call == "write" and process.returncode == 0 and out == "":
@@ -187,6 +189,7 @@ def main():
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
     args = parser.parse_args()
     passed = failed = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="sandlock-fault-") as name:
         bed = Bed(args.build.resolve(), pathlib.Path(name))
         for mode in args.modes:
