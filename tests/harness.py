@@ -495,6 +495,9 @@ class Terminal:
 # --- Residue ---------------------------------------------------------------------------------
 
 
+OURS = (USER.uid, 65532, 65530) if os.getuid() == 0 else (os.getuid(),)
+
+
 def residue():
     """Names that a run could leave behind in the shared places of the machine."""
     found = set()
@@ -505,13 +508,11 @@ def residue():
             continue
         for name in names:
             path = os.path.join(top, name)
-            if INSTALLED and path == str(INSTALLED.top):
-                continue
             try:
                 st = os.lstat(path)
             except OSError:
                 continue
-            if "sandlock" in name or st.st_uid in (65533, 65532):
+            if st.st_uid in OURS:
                 found.add(path)
                 if stat.S_ISDIR(st.st_mode):
                     found.update(os.path.join(path, n) for n in os.listdir(path))

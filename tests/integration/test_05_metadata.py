@@ -63,7 +63,7 @@ def test_nested_write_grants_and_files(place):
     place.file("f", "")
     r = quiet_ok(script(["-r", place.top, "-w", place.top / "a/b", "-w", place.top / "f"],
                         f"echo x > {place.top}/a/b/new && echo y > {place.top}/f && "
-                        f"chmod 600 {place.top}/f; ! echo z > {place.top}/a/new 2>/dev/null"))
+                        f"chmod 600 {place.top}/f; ! (echo z > {place.top}/a/new) 2>/dev/null"))
     assert r.out == ""
     assert (place.top / "f").read_text() == "y\n"
 

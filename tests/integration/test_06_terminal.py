@@ -85,7 +85,8 @@ def test_ctrl_c_that_the_command_handles(tty, place, mode):
 @pytest.mark.parametrize("mode", ["base", "nobase"])
 def test_b45_ctrl_z_stops_and_fg_continues(tty, place, mode):
     with shell(tty, place):
-        tty.send(words(mode, "/bin/cat") + "\n")
+        tty.send(words(mode, "/bin/sh", "-c", "echo started; exec cat") + "\n")
+        tty.expect("started\r\n")
         tty.send("one\n")
         tty.expect("one\r\none\r\n")
         for word in ("two", "three"):
@@ -95,7 +96,7 @@ def test_b45_ctrl_z_stops_and_fg_continues(tty, place, mode):
             tty.send("echo shell-alive\n")
             tty.expect("\r\nshell-alive\r\n")
             tty.send("fg\n")
-            tty.expect("cat")
+            tty.expect("exec cat'\r\n")
             tty.send(word + "\n")
             tty.expect(f"{word}\r\n{word}\r\n")
         tty.send("\x04")
@@ -108,8 +109,9 @@ def test_b45_ctrl_z_stops_and_fg_continues(tty, place, mode):
 def test_background_and_fg(tty, place, mode):
     with shell(tty, place):
         tty.send(words(mode, "/bin/sh", "-c", "sleep 0.5; echo done-inside; exec cat") + " &\n")
-        tty.expect("done-inside")
+        tty.expect("done-inside\r\n")
         tty.send("fg\n")
+        tty.expect("exec cat'\r\n")
         tty.send("line\n")
         tty.expect("line\r\nline\r\n")
         tty.send("\x04")

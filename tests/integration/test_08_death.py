@@ -21,7 +21,7 @@ SUPERVISED = ["base", "nobase"]
 TREES = {
     "child": "sleep 73.1 &",
     "setsid": "setsid sleep 73.1 &",
-    "daemon": "(setsid sh -c 'sleep 73.1 & exec sleep 73.1' >/dev/null 2>&1 </dev/null &)",
+    "daemon": "(setsid sh -c 'sleep 73.1 & exec sleep 73.1' >/dev/null 2>&1 </dev/null &);",
     "deaf": "sh -c 'trap \"\" TERM INT HUP QUIT; while :; do sleep 73.1; done' &",
     "stopped": "sh -c 'kill -STOP $$; sleep 73.1' & sleep 0.1;",
     "many": "for i in $(seq 60); do setsid sleep 73.1 & done;",
@@ -110,7 +110,7 @@ def test_fork_bomb_and_kill(mode):
     argv = [harness.INSTALLED.attack, "leave_storm", "30"]
     m = harness.MODES[mode]
     with harness.Running(m.command(["-t", "1"], ["/bin/sh", "-c", " ".join(
-            map(str, argv)) + "; sleep 73.2"])) as running:
+            map(str, argv)) + " >/dev/null; sleep 73.2"])) as running:
         running.proc.wait(60)
         left = harness.tagged(running.tag)
         assert left == [], harness.describe(left)
@@ -121,7 +121,7 @@ def test_fork_bomb_and_sigkill_of_sandlock(mode):
     argv = [harness.INSTALLED.attack, "leave_storm", "30"]
     m = harness.MODES[mode]
     with harness.Running(m.command([], ["/bin/sh", "-c", " ".join(
-            map(str, argv)) + "; echo up; sleep 73.2"])) as running:
+            map(str, argv)) + " >/dev/null; echo up; sleep 73.2"])) as running:
         assert running.proc.stdout.readline() == b"up\n"
         running.proc.kill()
         running.proc.wait(30)

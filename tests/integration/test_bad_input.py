@@ -101,9 +101,8 @@ FLAGS = [
     ("profile missing", ["-p", "no-such-profile"], ["no-such-profile"]),
     ("profile file missing", ["--profile-file", "/no/such.toml"], ["/no/such.toml"]),
     ("profile file is a directory", ["--profile-file", "/etc"], ["/etc"]),
-    ("profile builtin missing", ["-p", "builtin:nothing"], ["builtin:nothing"]),
+    ("profile builtin missing", ["-p", "builtin:nothing"], ['"nothing"']),
     ("unsupervised timeout", ["--no-supervisor", "-t", "5"], ["--timeout"]),
-    ("unsupervised status", ["--no-supervisor", "--status-fd", "1"], ["--status-fd"]),
     ("unsupervised udp", ["--no-supervisor", "--net-allow", "udp://:53"], ["udp"]),
     ("long value", ["--name", LONG], []),
     ("nul in a path", ["-r", "/usr" + "/y" * 4096], []),
@@ -204,10 +203,11 @@ def test_fifo_profile_does_not_hang(place):
     path = place.top / "p.toml"
     os.mkfifo(path, 0o644)
     place.account.own(place.top)
-    refused(harness.sandlock("run", "--profile-file", path, "--", "/usr/bin/true"), "p.toml")
+    refused(harness.sandlock("run", "--profile-file", path, "--", "/usr/bin/true", timeout=10),
+            "p.toml")
 
 
 def test_unsupervised_list_is_one_message():
-    r = harness.sandlock("run", "--no-supervisor", "-t", "5", "--status-fd", "1", "--net-allow",
-                         "udp://:53", "--", "/usr/bin/true")
-    refused(r, "--timeout", "--status-fd", "udp")
+    r = harness.sandlock("run", "--no-supervisor", "-t", "5", "--events", "/dev/null",
+                         "--net-allow", "udp://:53", "--", "/usr/bin/true")
+    refused(r, "--timeout", "--events", "udp")
