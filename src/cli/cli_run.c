@@ -37,8 +37,10 @@ struct run {
 	bool status_written;
 	int events_fd;
 	int signal_fd;
+	int wait_fd;
 	bool terminal;	  /* standard input is a terminal and we were in its foreground */
-	bool handed_over; /* the command's process group has the foreground */
+	bool handed_over; /* the command's process group was given the foreground */
+	pid_t command_pgrp;
 	struct relay relay;
 	int ended_by; /* signal to sandlock that is ending the run, 0: none */
 	int64_t kill_at_ms;
@@ -220,8 +222,7 @@ static void begin_end(struct run *run, int sig)
 /* We are stopped as the job that the shell knows; the command is stopped or must be. */
 static void stop_with_command(struct run *run)
 {
-	if (run->handed_over)
-		tty_give(getpgrp());
+	tty_take_back(run->command_pgrp);
 	sigset_t set;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
@@ -230,7 +231,7 @@ static void stop_with_command(struct run *run)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (run->handed_over && tty_is_ours())
-		tty_give(sandlock_process_pid(run->process));
+		tty_give(run->command_pgrp);
 	sandlock_signal(run->process, SIGCONT);
 }
 
@@ -256,15 +257,16 @@ static void on_signal(struct run *run)
 
 /*
  * The command was stopped: because it wants the terminal, which it then gets if that is ours to
- * give, or as a job, and then so are we.
+ * give, or as a job of the terminal, and then so are we. Elsewhere nobody would continue us: there
+ * the command alone stays stopped, and the time limit goes on.
  */
 static void on_stopped(struct run *run, int sig)
 {
 	if ((sig == SIGTTIN || sig == SIGTTOU) && tty_is_ours()) {
 		run->handed_over = true;
-		tty_give(sandlock_process_pid(run->process));
+		tty_give(run->command_pgrp);
 		sandlock_signal(run->process, SIGCONT);
-	} else if (sig != SIGSTOP || run->handed_over) {
+	} else if (run->terminal && (sig != SIGSTOP || run->handed_over)) {
 		stop_with_command(run);
 	}
 }
@@ -274,7 +276,7 @@ static bool step(struct run *run)
 {
 	struct pollfd pfd[6];
 	int n = 0;
-	pfd[n++] = (struct pollfd){.fd = sandlock_process_fd(run->process), .events = POLLIN};
+	pfd[n++] = (struct pollfd){.fd = run->wait_fd, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
 	/* A terminal that is gone is noticed even by a run that is not in its foreground. */
 	pfd[n++] = (struct pollfd){.fd = run->terminal && !run->ended_by ? STDIN_FILENO : -1};
@@ -294,8 +296,11 @@ static bool step(struct run *run)
 		on_signal(run);
 	if (pfd[2].revents)
 		begin_end(run, SIGHUP);
-	if (run->cli.pty)
+	if (run->cli.pty) {
 		relay_step(&run->relay, pfd + 3);
+		if (run->relay.broken && !run->ended_by)
+			begin_end(run, SIGHUP);
+	}
 	if (!pfd[0].revents)
 		return false;
 	int r = sandlock_wait(run->process, 0, &run->result, &run->err);
@@ -321,15 +326,24 @@ static int supervise(struct run *run)
 	run->result.struct_size = sizeof(run->result);
 	if (run->cli.pty)
 		relay_resize(&run->relay);
+	if (run->wait_fd < 0 || run->signal_fd < 0) {
+		/* Nothing can be waited for: what was started must not go on alone. */
+		sandlock_process_free(run->process);
+		return fail_with(run, CLI_ERROR,
+				 "no descriptor is left to watch the sandbox with: raise the "
+				 "open-file limit (ulimit -n)");
+	}
 	while (!step(run))
 		;
 	if (run->cli.pty) {
 		relay_drain(&run->relay);
 		relay_done(&run->relay);
 	}
-	if (run->handed_over)
-		tty_give(getpgrp());
+	tty_take_back(run->command_pgrp);
 	sandlock_process_free(run->process);
+	/* First what others wait for, then what may meet a full pipe. */
+	status_write(run->cli.status_fd, &run->result, NULL);
+	run->status_written = true;
 	if (run->result.reason == SANDLOCK_TIMED_OUT && !run->cli.quiet)
 		cli_error(0, "timeout after %.3gs", (double)run->result.run_ms / 1000);
 	return exit_code(run);
@@ -354,16 +368,14 @@ static int start_and_wait(struct run *run)
 	int code;
 	if (r < 0) {
 		if (run->handed_over)
-			tty_give(getpgrp());
+			tty_take_back(0);
 		code = start_failed(run, r);
 	} else {
+		run->command_pgrp = sandlock_process_pid(run->process);
+		run->wait_fd = sandlock_process_fd(run->process);
 		if (run->cli.pty)
 			relay_init(&run->relay, sp.ret_pty);
 		code = supervise(run);
-	}
-	if (r == 0) {
-		status_write(run->cli.status_fd, &run->result, NULL);
-		run->status_written = true;
 	}
 	return code;
 }
@@ -390,30 +402,13 @@ static int become(struct run *run)
 	return start_failed(run, r);
 }
 
-/* The descriptor of --status-fd on a command line that could not be read as a whole, or -1. */
-static int find_status_fd(int argc, char **argv)
-{
-	for (int i = 0; i < argc && !str_eq(argv[i], "--"); i++) {
-		const char *text = NULL;
-		if (str_starts(argv[i], "--status-fd="))
-			text = argv[i] + strlen("--status-fd=");
-		else if (str_eq(argv[i], "--status-fd") && i + 1 < argc)
-			text = argv[i + 1];
-		if (text && *text >= '0' && *text <= '9' && strlen(text) < 7)
-			return (int)strtol(text, NULL, 10);
-	}
-	return -1;
-}
-
 static int run_with(struct run *run, int argc, char **argv)
 {
 	int used = 0;
 	run->cli.struct_size = sizeof(run->cli);
 	run->cli.status_fd = -1;
-	if (sandlock_policy_parse_args(run->policy, argc, argv, &run->cli, &used, &run->err) < 0) {
-		run->cli.status_fd = find_status_fd(argc, argv);
+	if (sandlock_policy_parse_args(run->policy, argc, argv, &run->cli, &used, &run->err) < 0)
 		return fail(run, CLI_ERROR);
-	}
 	if (run->cli.help)
 		return print_text("help");
 	if (run->cli.version) {
@@ -436,7 +431,9 @@ static int run_with(struct run *run, int argc, char **argv)
 
 int cli_run(int argc, char **argv)
 {
-	struct run run = {.events_fd = -1, .signal_fd = -1};
+	struct run run = {.events_fd = -1, .signal_fd = -1, .wait_fd = -1};
+	/* A reader of our output that goes away is no reason to leave the run unfinished. */
+	signal(SIGPIPE, SIG_IGN);
 	run.policy = sandlock_policy_new();
 	int code = run_with(&run, argc, argv);
 	if (code && !run.status_written) {

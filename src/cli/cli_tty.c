@@ -46,6 +46,16 @@ void tty_give(pid_t pgrp)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
+void tty_take_back(pid_t command)
+{
+	int fd = tty_fd();
+	pid_t now = fd >= 0 ? tcgetpgrp(fd) : -1;
+	if (now <= 0 || now == getpgrp())
+		return;
+	if (now == command || (kill(-now, 0) < 0 && errno == ESRCH))
+		tty_give(getpgrp());
+}
+
 void relay_init(struct relay *r, int master)
 {
 	memset(r, 0, sizeof(*r));
@@ -126,6 +136,7 @@ void relay_step(struct relay *r, const struct pollfd *pfd)
 	if (pfd[2].fd >= 0 && pfd[2].revents && !push(STDOUT_FILENO, &r->out)) {
 		r->out.len = 0;
 		r->out.eof = true;
+		r->broken = true;
 	}
 }
 

@@ -11,8 +11,13 @@
 
 /* Standard input is a terminal whose foreground process group is ours (decisions 4). */
 bool tty_is_interactive(void);
-/* Makes PGRP the foreground group of standard input's terminal; errors are ignored. */
+/* Makes PGRP the foreground group of the terminal; errors are ignored. */
 void tty_give(pid_t pgrp);
+/*
+ * Takes the foreground back from the command whose process group is COMMAND, or from a group that
+ * is gone; whoever else has it (the shell, after ^Z and bg) keeps it.
+ */
+void tty_take_back(pid_t command);
 bool tty_is_ours(void);
 
 struct relay_pipe {
@@ -24,7 +29,8 @@ struct relay_pipe {
 
 struct relay {
 	int master;
-	bool raw; /* standard input is in raw mode and must be restored */
+	bool broken; /* standard output is gone */
+	bool raw;    /* standard input is in raw mode and must be restored */
 	struct termios saved;
 	struct relay_pipe in;  /* standard input to the command */
 	struct relay_pipe out; /* the command to standard output */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of the command line: one line each, safe for a terminal whatever they quote. */
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +12,20 @@
 #include "base/util.h"
 #include "cli/cli.h"
 
+/* How long a message waits for a reader of standard error: the run's end does not depend on it. */
+#define MESSAGE_WAIT_MS 200
+
 static void put_line(const char *prefix, const char *text)
 {
-	struct buf b = BUF_INIT(16384);
+	/* At most PIPE_BUF bytes: where poll sees room for them, the write does not block
+	 * (pipe(7)). */
+	struct buf b = BUF_INIT(PIPE_BUF);
 	buf_add_str(&b, prefix);
 	buf_add_terminal(&b, text, strlen(text));
 	buf_add_char(&b, '\n');
-	if (!b.error && write(STDERR_FILENO, b.data, b.len) < 0)
-		perror("sandlock");
+	struct pollfd pfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+	if (!b.error && poll(&pfd, 1, MESSAGE_WAIT_MS) == 1 && (pfd.revents & POLLOUT))
+		(void)!write(STDERR_FILENO, b.data, b.len);
 	buf_done(&b);
 }
 

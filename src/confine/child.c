@@ -134,7 +134,10 @@ static int setup_process(struct job *job)
 	}
 	if (job->cwd) {
 		r = raw_syscall1(SYS_chdir, job->cwd);
-		if (r < 0 && !job->cwd_optional)
+		/* An inherited directory without a name here may lie under one of our mounts. */
+		if (r < 0 && job->cwd_optional)
+			r = raw_syscall1(SYS_chdir, "/");
+		if (r < 0)
 			return job_fail(job, STEP_CWD, (int)-r, 0);
 	}
 	return 0;
@@ -147,7 +150,8 @@ static int open_rule(struct job *job, size_t i)
 	if (rule->fd < 0) {
 		int code = -rule->fd;
 		rule->fd = -1;
-		if (rule->optional && (code == ENOENT || code == ENOTDIR || code == EACCES)) {
+		if (rule->optional && !rule->pattern &&
+		    (code == ENOENT || code == ENOTDIR || code == EACCES)) {
 			rule->missing = 1;
 			return 0;
 		}
@@ -320,6 +324,24 @@ static int limit_open_files(struct job *job)
 	return 0;
 }
 
+/* Whether /bin/sh may be asked to run PATH: no NUL byte in its first line, and no ELF file. */
+static bool is_shell_text(const char *path)
+{
+	char head[256] = {0};
+	int fd = raw_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	long n = raw_syscall3(SYS_read, fd, head, sizeof(head));
+	raw_close(fd);
+	if (n < 0 || (n >= 4 && head[0] == 0x7f && head[1] == 'E' && head[2] == 'L'))
+		return false;
+	for (long i = 0; i < n && head[i] != '\n'; i++) {
+		if (!head[i])
+			return false;
+	}
+	return true;
+}
+
 /* Tries each candidate as execvp does; what decides is the last errno that says something. */
 static int execute(struct job *job)
 {
@@ -327,7 +349,7 @@ static int execute(struct job *job)
 	int index = 0;
 	for (int i = 0; job->candidates[i]; i++) {
 		long r = raw_syscall3(SYS_execve, job->candidates[i], job->argv, job->envp);
-		if (r == -ENOEXEC && job->shell) {
+		if (r == -ENOEXEC && job->shell && is_shell_text(job->candidates[i])) {
 			job->shell_argv[0] = (char *)(uintptr_t) "sh";
 			job->shell_argv[1] = (char *)(uintptr_t)job->candidates[i];
 			r = raw_syscall3(SYS_execve, job->shell, job->shell_argv, job->envp);

@@ -21,12 +21,16 @@
 #include "confine/job.h"
 #include "confine/raw_util.h"
 
+/* Orphans collected per round: each look may walk a long list of living children. */
+#define REAP_ROUND 16
+
 struct guardian {
 	struct job *job;
 	int main_pid;
 	int sigfd;
 	bool main_ended;
 	bool ending;
+	bool more; /* dead orphans are left over from the last round */
 };
 
 static void report(struct guardian *g, int kind, int value)
@@ -202,32 +206,50 @@ static void main_has_ended(struct guardian *g, const siginfo_t *info, const stru
 	g->ending = true;
 }
 
-/* Collects every child that has changed. Returns -ECHILD when there is none left at all. */
-static int reap(struct guardian *g)
+/* What has become of the command itself: found at once, however many others there are. */
+static void reap_main(struct guardian *g)
 {
-	int options = WEXITED | WNOHANG;
-	if (!g->ending)
-		options |= WSTOPPED | WCONTINUED;
-	for (;;) {
+	siginfo_t info = {0};
+	struct rusage ru = {0};
+	int options = WEXITED | WSTOPPED | WCONTINUED | WNOHANG | __WALL;
+	if (g->main_ended ||
+	    raw_syscall5(SYS_waitid, P_PID, g->main_pid, &info, options, &ru) < 0 ||
+	    info.si_pid == 0)
+		return;
+	if (info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED) {
+		if (g->job->report_stops && !g->ending)
+			report(g, REPORT_STOPPED, info.si_status);
+	} else if (info.si_code == CLD_CONTINUED) {
+		if (g->job->report_stops && !g->ending)
+			report(g, REPORT_CONTINUED, 0);
+	} else {
+		main_has_ended(g, &info, &ru);
+	}
+}
+
+/*
+ * Collects dead orphans, REAP_ROUND at most, so that a storm of them never keeps the guardian from
+ * the clock and the host. Returns -ECHILD when there is no child left at all.
+ */
+static int reap_orphans(struct guardian *g)
+{
+	g->more = false;
+	for (int i = 0; i < REAP_ROUND; i++) {
 		siginfo_t info = {0};
-		struct rusage ru = {0};
-		long r = raw_syscall5(SYS_waitid, P_ALL, 0, &info, options | __WALL, &ru);
+		long r = raw_syscall5(SYS_waitid, P_ALL, 0, &info,
+				      WEXITED | WNOWAIT | WNOHANG | __WALL, NULL);
 		if (r < 0)
 			return (int)r;
 		if (info.si_pid == 0)
 			return 0;
-		if (info.si_pid != g->main_pid)
-			continue;
-		if (info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED) {
-			if (g->job->report_stops)
-				report(g, REPORT_STOPPED, info.si_status);
-		} else if (info.si_code == CLD_CONTINUED) {
-			if (g->job->report_stops)
-				report(g, REPORT_CONTINUED, 0);
-		} else {
-			main_has_ended(g, &info, &ru);
-		}
+		if (info.si_pid == g->main_pid && !g->main_ended)
+			reap_main(g);
+		else
+			raw_syscall5(SYS_waitid, P_PID, info.si_pid, &info,
+				     WEXITED | WNOHANG | __WALL, NULL);
 	}
+	g->more = true;
+	return 0;
 }
 
 static void end_with(struct guardian *g, enum job_end why)
@@ -269,12 +291,14 @@ static void watch_once(struct guardian *g, int64_t deadline)
 	} else if (g->ending) {
 		left = 20000000; /* look again: a signal may have met a process being born */
 	}
+	if (g->more)
+		left = 0;
 	if (left >= 0) {
 		ts[0] = left / 1000000000;
 		ts[1] = left % 1000000000;
 	}
 	long r = raw_syscall5(SYS_ppoll, pfd, g->ending ? 1 : 3, left >= 0 ? ts : NULL, NULL, 0);
-	if (r == 0 && deadline && !g->ending)
+	if (deadline && !g->ending && raw_monotonic_ns() >= deadline)
 		end_with(g, END_TIMEOUT);
 	if (r <= 0)
 		return;
@@ -294,11 +318,11 @@ static void watch_once(struct guardian *g, int64_t deadline)
  */
 static void kill_tree(struct guardian *g)
 {
+	reap_main(g);
 	for (;;) {
-		if (reap(g) == -ECHILD)
-			return;
 		raw_syscall2(SYS_kill, -1, SIGKILL);
-		if (reap(g) == -ECHILD)
+		reap_main(g);
+		if (reap_orphans(g) == -ECHILD)
 			return;
 		watch_once(g, 0);
 	}
@@ -341,7 +365,8 @@ int guardian_main(void *arg)
 			g.ending = true;
 		while (!g.ending) {
 			watch_once(&g, deadline);
-			reap(&g);
+			reap_main(&g);
+			reap_orphans(&g);
 		}
 		kill_tree(&g);
 	}

@@ -70,6 +70,7 @@ struct job_rule {
 	uint8_t late;	  /* open after the mounts of the base: it lies in a private mount */
 	uint8_t optional; /* missing: skipped, with WARN_MISSING set unless QUIET */
 	uint8_t quiet;
+	uint8_t pattern;  /* looks like a pattern: missing is an error in any case */
 	uint8_t writable; /* in the base: mounted writable */
 	uint8_t into_shm; /* lies below /dev/shm: carried over into the private one */
 	uint8_t own_only; /* skip where it is no character device (standard devices) */

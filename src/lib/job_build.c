@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -225,8 +226,9 @@ static int plan_cwd(struct job_request *req, struct job *job, struct sandlock_er
 	char buf[PATH_MAX];
 	if (req->policy->cwd) {
 		job->cwd = job_strdup(job, req->policy->cwd);
-	} else if (req->rung == RUNG_BASE && getcwd(buf, sizeof(buf)) && buf[0] == '/') {
-		job->cwd = job_strdup(job, buf);
+	} else if (req->rung == RUNG_BASE) {
+		bool named = getcwd(buf, sizeof(buf)) && buf[0] == '/';
+		job->cwd = job_strdup(job, named ? buf : "/");
 		job->cwd_optional = true;
 	} else {
 		return 0;
@@ -298,13 +300,29 @@ static int plan_stdio(struct job_request *req, struct job *job, struct sandlock_
 
 /* --- Process settings ------------------------------------------------------------------------- */
 
+/* The CPUs that this process may use; a kernel of any size fits (sched_setaffinity(2)). */
+static bool may_use_core(uint32_t core)
+{
+	unsigned long mask[1024] = {0};
+	size_t bits = 8 * sizeof(unsigned long);
+	long n = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+	return n > 0 && core < (size_t)n * 8 && (mask[core / bits] >> (core % bits) & 1);
+}
+
 static int plan_cores(const struct policy *p, struct job *job, struct sandlock_error *err)
 {
 	if (!p->n_cpu_cores)
 		return 0;
 	uint32_t top = 0;
-	for (size_t i = 0; i < p->n_cpu_cores; i++)
+	for (size_t i = 0; i < p->n_cpu_cores; i++) {
+		if (!may_use_core(p->cpu_cores[i]))
+			return api_fail(err, SANDLOCK_E_INVALID, EINVAL,
+					"Core %u of --cpu-cores is none that this process may use: "
+					"\"nproc\" counts them, /proc/self/status lists them as "
+					"Cpus_allowed_list",
+					p->cpu_cores[i]);
 		top = p->cpu_cores[i] > top ? p->cpu_cores[i] : top;
+	}
 	size_t words = top / (8 * sizeof(unsigned long)) + 1;
 	unsigned long *mask = job_alloc(job, words * sizeof(unsigned long));
 	if (!mask)

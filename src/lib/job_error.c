@@ -86,7 +86,7 @@ static enum sandlock_code code_of(int code)
 static int explain_rule(const struct job *job, int index, int code, struct sandlock_error *err)
 {
 	const struct job_rule *rule = &job->rules[index];
-	if (strpbrk(rule->path, "*?[") && code == ENOENT)
+	if (policy_path_is_glob(rule->path) && code == ENOENT)
 		return api_fail(
 			err, SANDLOCK_E_INVALID, code,
 			"Grant %s names nothing: grants are literal paths, patterns are for "

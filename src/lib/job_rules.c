@@ -141,6 +141,7 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 	for (size_t i = 0; i < p->fs_read.n; i++) {
 		struct job_rule *rule = add_rule(list, p->fs_read.v[i], RIGHTS_READ);
 		rule->optional = 1;
+		rule->pattern = policy_path_is_glob(p->fs_read.v[i]);
 	}
 	for (size_t i = 0; i < p->fs_read_if_exists.n; i++) {
 		struct job_rule *rule = add_rule(list, p->fs_read_if_exists.v[i], RIGHTS_READ);

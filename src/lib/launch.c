@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,30 +30,59 @@
 #define P_PIDFD 3
 #endif
 
-/* The guardian program: beside this library or program, or in libexec. Owned by the caller. */
-static char *find_guardian(void)
+/*
+ * The absolute path of the file that this code was loaded from, or "". Where it was loaded by a
+ * relative name, only the kernel still knows: the working directory may have changed.
+ */
+static void own_file(char *ret_path, size_t size)
 {
 	Dl_info info;
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	self[n > 0 ? n : 0] = '\0';
-	const char *places[2] = {NULL, n > 0 ? self : NULL};
-	if (dladdr((void *)(uintptr_t)sandlock_version, &info) && info.dli_fname)
-		places[0] = info.dli_fname;
-	for (size_t i = 0; i < 2; i++) {
-		static const char *const rel[] = {"sandlock-guardian",
-						  "../libexec/sandlock/sandlock-guardian",
-						  "../../libexec/sandlock/sandlock-guardian"};
-		if (!places[i] || !strchr(places[i], '/'))
-			continue;
-		auto_free char *copy = xstrdup(places[i]);
-		const char *dir = dirname(copy);
-		for (size_t k = 0; k < ARRAY_SIZE(rel); k++) {
-			char *path = xasprintf("%s/%s", dir, rel[k]);
-			if (access(path, X_OK) == 0)
-				return path;
-			free(path);
+	ret_path[0] = '\0';
+	if (dladdr((void *)(uintptr_t)sandlock_version, &info) && info.dli_fname &&
+	    info.dli_fname[0] == '/') {
+		snprintf(ret_path, size, "%s", info.dli_fname);
+		return;
+	}
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[PATH_MAX + 128];
+	uintptr_t here = (uintptr_t)sandlock_version;
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned long lo = 0;
+		unsigned long hi = 0;
+		char *path = strchr(line, '/');
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers */
+		if (path && sscanf(line, "%lx-%lx", &lo, &hi) == 2 && here >= lo && here < hi) {
+			path[strcspn(path, "\n")] = '\0';
+			snprintf(ret_path, size, "%s", path);
+			break;
 		}
+	}
+	if (maps)
+		fclose(maps);
+}
+
+/* A program that nobody else can have put there: ours or root's, and not open to others. */
+static bool is_trusted_program(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) &&
+	       !(st.st_mode & 0002) && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+/* The guardian program: beside this library or command, or in libexec. Owned by the caller. */
+static char *find_guardian(void)
+{
+	static const char *const rel[] = {"sandlock-guardian",
+					  "../libexec/sandlock/sandlock-guardian",
+					  "../../libexec/sandlock/sandlock-guardian"};
+	char self[PATH_MAX];
+	own_file(self, sizeof(self));
+	const char *dir = dirname(self);
+	for (size_t i = 0; dir[0] == '/' && i < ARRAY_SIZE(rel); i++) {
+		char *path = xasprintf("%s/%s", dir, rel[i]);
+		if (is_trusted_program(path))
+			return path;
+		free(path);
 	}
 	return xstrdup(SANDLOCK_LIBEXECDIR "/sandlock-guardian");
 }

@@ -88,7 +88,9 @@ unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_set
 	case SYSCALL_METADATA:
 		return spec->allow_metadata ? LEAF_ALLOW : EPERM;
 	case SYSCALL_TUNE:
-		return spec->own_pid_namespace ? LEAF_ALLOW : leaf_check(spec, row->check);
+		if (spec->own_pid_namespace && row->check != CHECK_PID0)
+			return LEAF_ALLOW;
+		return leaf_check(spec, row->check);
 	case SYSCALL_POSIX_MQ:
 		return spec->own_ipc_namespace ? LEAF_ALLOW : EPERM;
 	case SYSCALL_EPERM:

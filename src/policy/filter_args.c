@@ -133,9 +133,14 @@ static bpf_pos check_setpriority(struct bpf_asm *a, const struct filter_args_ctx
 	return check_pair(a, 0 /* PRIO_PROCESS */, 0);
 }
 
+/*
+ * In a PID namespace of its own the sandbox may tune any process that it can name but the first:
+ * that is the guardian, which has the same user (limits on it would keep it from its work: tried).
+ */
 static bpf_pos check_pid0(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	(void)ctx;
+	if (ctx->spec->own_pid_namespace)
+		return load_arg(a, 0, bpf_if(a, BPF_JEQ, 1, refuse(a, EPERM), allow(a)));
 	return load_arg(a, 0, bpf_if(a, BPF_JEQ, 0, allow(a), refuse(a, EPERM)));
 }
 

@@ -149,6 +149,8 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 	case CHECK_PERSONALITY:
 		return arg[0] == 0 || arg[0] == 0xffffffff ? ALLOW : EPERM;
 	case CHECK_PID0:
+		if (spec->own_pid_namespace)
+			return arg[0] == 1 ? EPERM : ALLOW;
 		return arg[0] == 0 ? ALLOW : EPERM;
 	case CHECK_PRCTL:
 		return judge_prctl(sets, arg[0]);
@@ -185,7 +187,7 @@ static int judge(const struct filter_spec *spec, const struct filter_sets *sets,
 		return EPERM;
 	if (syscall_set_has(&sets->allow, i) || class == SYSCALL_ALLOW ||
 	    (class == SYSCALL_METADATA && spec->allow_metadata) ||
-	    (class == SYSCALL_TUNE && spec->own_pid_namespace) ||
+	    (class == SYSCALL_TUNE && spec->own_pid_namespace && row->check != CHECK_PID0) ||
 	    (class == SYSCALL_POSIX_MQ && spec->own_ipc_namespace))
 		return ALLOW;
 	if (class == SYSCALL_ARGS || class == SYSCALL_TUNE)
