@@ -20,9 +20,14 @@ static void put_line(const char *prefix, const char *text)
 	/* At most PIPE_BUF bytes: where poll sees room for them, the write does not block
 	 * (pipe(7)). */
 	struct buf b = BUF_INIT(PIPE_BUF);
-	buf_add_str(&b, prefix);
-	buf_add_terminal(&b, text, strlen(text));
-	buf_add_char(&b, '\n');
+	for (size_t n = strlen(text);; n /= 2) {
+		buf_clear(&b);
+		buf_add_str(&b, prefix);
+		buf_add_terminal(&b, text, n);
+		buf_add_char(&b, '\n');
+		if (!b.error || !n)
+			break; /* what is too long is cut */
+	}
 	struct pollfd pfd = {.fd = STDERR_FILENO, .events = POLLOUT};
 	if (!b.error && poll(&pfd, 1, MESSAGE_WAIT_MS) == 1 && (pfd.revents & POLLOUT))
 		(void)!write(STDERR_FILENO, b.data, b.len);
