@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/call_reason.h"
+
 struct strv;
 struct sandlock_error;
 struct value;
@@ -48,13 +50,8 @@ struct check_env {
 	const char *gid_map;
 	const char *overlay; /* options of the overlay to mount */
 	const char *cgroup;  /* directory to make below our own cgroup, NULL: no cgroup v2 */
-	unsigned int kernel; /* CHECK_KERNEL of the running one */
-	bool outer_filter;   /* a seccomp filter was there before this */
-	char release[66];
-	char machine[66];
+	struct call_place place;
 };
-
-#define CHECK_KERNEL(major, minor) ((unsigned int)(major)*1000 + (minor))
 
 struct probe {
 	const char *id;
@@ -88,7 +85,6 @@ struct check_row {
 	const char *group;
 	const char *tried;
 	enum check_status status;
-	int error;
 	bool required;
 	char *detail; /* NULL: nothing to add */
 	char *remedy; /* NULL: none needed */

@@ -259,8 +259,13 @@ static int probe_abstract(const struct check_env *env, struct probe_result *res,
 
 static int probe_named(const struct check_env *env, struct probe_result *res, int arg)
 {
+	struct uapi_landlock_ruleset_attr attr = {LANDLOCK_ACCESS_FS_RESOLVE_UNIX, 0, 0};
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	long r = raw_syscall1(SYS_fchdir, env->work_fd);
+	long r = raw_syscall3(SYS_landlock_create_ruleset, &attr, 8, 0);
+	if (r == -EINVAL)
+		return probe_say(res, CHECK_MISSING, "Landlock ABI 9 is needed");
+	raw_close((int)r);
+	r = raw_syscall1(SYS_fchdir, env->work_fd);
 	if (r < 0)
 		return probe_error(res, "fchdir", r);
 	addr.sun_path[0] = 's';
@@ -311,25 +316,25 @@ static int probe_layers(const struct check_env *env, struct probe_result *res, i
 #define OTHER_KERNEL "use a newer kernel, or go without it: --allow-degraded "
 static const struct probe probes[] = {
 	{"landlock", "enter a Landlock domain", "boot a kernel of 5.13 or later that has Landlock on (lsm=...,landlock), or lift the outer filter",
-	 CHECK_KERNEL(5, 13), true, NULL, false, 0, probe_version, "ABI"},
+	 KERNEL(5, 13), true, NULL, false, 0, probe_version, "ABI"},
 	{"landlock-write", "read, write and make files outside the grants (must be refused)", NULL,
-	 CHECK_KERNEL(5, 13), true, "landlock", true, 0, probe_write},
+	 KERNEL(5, 13), true, "landlock", true, 0, probe_write},
 	{"landlock-fs-refer", "rename across directories (must work with the right only)", OTHER_KERNEL "fs-refer",
-	 CHECK_KERNEL(5, 19), true, "landlock", true, 0, probe_refer},
+	 KERNEL(5, 19), true, "landlock", true, 0, probe_refer},
 	{"landlock-fs-truncate", "truncate a file (must be refused)", OTHER_KERNEL "fs-truncate",
-	 CHECK_KERNEL(6, 2), true, "landlock", true, 0, probe_truncate},
+	 KERNEL(6, 2), true, "landlock", true, 0, probe_truncate},
 	{"landlock-net-tcp", "connect to and bind a TCP port (must be refused)", OTHER_KERNEL "net-tcp",
-	 CHECK_KERNEL(6, 7), true, "landlock", false, 0, probe_tcp},
+	 KERNEL(6, 7), true, "landlock", false, 0, probe_tcp},
 	{"landlock-fs-ioctl-dev", "do an ioctl on a device (must be refused)", OTHER_KERNEL "fs-ioctl-dev",
-	 CHECK_KERNEL(6, 10), true, "landlock", false, 0, probe_ioctl},
+	 KERNEL(6, 10), true, "landlock", false, 0, probe_ioctl},
 	{"landlock-signal-scope", "signal the parent (must be refused)", OTHER_KERNEL "signal-scope",
-	 CHECK_KERNEL(6, 12), true, "landlock", false, 0, probe_signal},
+	 KERNEL(6, 12), true, "landlock", false, 0, probe_signal},
 	{"landlock-abstract-unix-socket-scope", "connect to the parent's abstract socket (must be refused)", OTHER_KERNEL "abstract-unix-socket-scope",
-	 CHECK_KERNEL(6, 12), true, "landlock", false, 0, probe_abstract},
+	 KERNEL(6, 12), true, "landlock", false, 0, probe_abstract},
 	{"landlock-unix-path", "connect to a named Unix socket (must be refused)", "nothing needs it: named sockets are closed by the seccomp filter",
 	 0, false, "landlock", true, 0, probe_named},
 	{"landlock-layers", "stack domains up to the limit of the kernel", "this is nested too deep: start fewer sandboxes inside each other",
-	 CHECK_KERNEL(5, 13), true, "landlock", false, 0, probe_layers, "layers left:"},
+	 KERNEL(5, 13), true, "landlock", false, 0, probe_layers, "layers left:"},
 };
 /* clang-format on */
 

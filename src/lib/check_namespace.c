@@ -260,6 +260,17 @@ static int inside_shm(const struct check_env *env, struct probe_result *res)
 	return r < 0 ? probe_error(res, "making a file in the tmpfs", r) : 0;
 }
 
+static int inside_mqueue(const struct check_env *env, struct probe_result *res)
+{
+	if (make_private(res) < 0)
+		return -1;
+	long r = raw_syscall5(SYS_mount, "mqueue", "/dev/mqueue", "mqueue",
+			      MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	if (r == -ENOENT || r == -ENODEV)
+		return probe_say(res, CHECK_DEGRADED, NOT_THERE);
+	return r < 0 ? probe_error(res, "mount of mqueue", r) : 0;
+}
+
 /* --- Overlayfs ----------------------------------------------------------------------------------
  */
 
@@ -320,6 +331,7 @@ enum mount_kind {
 	MOUNT_PROC,
 	MOUNT_DEVPTS,
 	MOUNT_SHM,
+	MOUNT_MQUEUE,
 	MOUNT_OVERLAY,
 	MOUNT_KINDS,
 };
@@ -334,6 +346,7 @@ static int probe_mount(const struct check_env *env, struct probe_result *res, in
 		[MOUNT_PROC] = inside_proc,
 		[MOUNT_DEVPTS] = inside_devpts,
 		[MOUNT_SHM] = inside_shm,
+		[MOUNT_MQUEUE] = inside_mqueue,
 		[MOUNT_OVERLAY] = inside_overlay,
 	};
 	return run_inside(env, res, BASE_FLAGS, fns[arg]);
@@ -345,29 +358,31 @@ static int probe_mount(const struct check_env *env, struct probe_result *res, in
 static const struct probe probes[] = {
 	{"user-namespace", "make, map and use a user namespace",
 	 ALLOW_NS "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), kernel.unprivileged_userns_clone=1 (Debian), user.max_user_namespaces above 0, or an outer filter that allows clone with CLONE_NEWUSER",
-	 CHECK_KERNEL(3, 8), false, NULL, false, 0, probe_user},
+	 KERNEL(3, 8), false, NULL, false, 0, probe_user},
 	{"base-namespaces", "make mount, PID, IPC and UTS namespaces together with it",
-	 ALLOW_NS "see user-namespace", CHECK_KERNEL(3, 8), false, NULL, false, 0, probe_base},
+	 ALLOW_NS "see user-namespace", KERNEL(3, 8), false, NULL, false, 0, probe_base},
 	{"uts-namespace", "set a host name of its own", "see user-namespace",
-	 CHECK_KERNEL(3, 8), false, "base-namespaces", false, 0, probe_uts},
+	 KERNEL(3, 8), false, "base-namespaces", false, 0, probe_uts},
 	{"ipc-namespace", "find System V IPC empty", "see user-namespace",
-	 CHECK_KERNEL(3, 8), false, "base-namespaces", false, 0, probe_ipc},
+	 KERNEL(3, 8), false, "base-namespaces", false, 0, probe_ipc},
 	{"mount-private", "make all mounts private", MOUNTS " (mount_setattr)",
-	 CHECK_KERNEL(5, 12), false, "base-namespaces", false, MOUNT_PRIVATE, probe_mount},
+	 KERNEL(5, 12), false, "base-namespaces", false, MOUNT_PRIVATE, probe_mount},
 	{"mount-clone", "clone a directory's mount and write to it", MOUNTS " (open_tree)",
-	 CHECK_KERNEL(5, 2), false, "mount-private", true, MOUNT_CLONE, probe_mount},
+	 KERNEL(5, 2), false, "mount-private", true, MOUNT_CLONE, probe_mount},
 	{"mount-read-only", "make all mounts read-only and write (must be refused)", MOUNTS " (mount_setattr)",
-	 CHECK_KERNEL(5, 12), false, "mount-private", true, MOUNT_READ_ONLY, probe_mount},
+	 KERNEL(5, 12), false, "mount-private", true, MOUNT_READ_ONLY, probe_mount},
 	{"mount-attach", "put a writable mount over a read-only one", MOUNTS " (move_mount)",
-	 CHECK_KERNEL(5, 2), false, "mount-clone", true, MOUNT_ATTACH, probe_mount},
+	 KERNEL(5, 2), false, "mount-clone", true, MOUNT_ATTACH, probe_mount},
 	{"mount-proc", "mount a private /proc with hidepid=4", "a container that covers parts of /proc forbids it (Docker: --security-opt systempaths=unconfined); without it a sandbox still starts without namespaces",
-	 CHECK_KERNEL(5, 8), false, "mount-private", false, MOUNT_PROC, probe_mount},
+	 KERNEL(5, 8), false, "mount-private", false, MOUNT_PROC, probe_mount},
 	{"mount-devpts", "mount private terminals and open one", MOUNTS " (mount)",
 	 0, false, "mount-private", false, MOUNT_DEVPTS, probe_mount},
 	{"mount-shm", "mount a private /dev/shm", MOUNTS " (mount)",
 	 0, false, "mount-private", false, MOUNT_SHM, probe_mount},
+	{"mount-mqueue", "mount a private /dev/mqueue", MOUNTS " (mount)",
+	 0, false, "mount-private", false, MOUNT_MQUEUE, probe_mount},
 	{"overlayfs", "mount an overlay with userxattr and change it", "use Linux 5.11 or later, load the overlay module, and keep the state on a file system with user attributes; without it workspaces are served by the supervisor",
-	 CHECK_KERNEL(5, 11), false, "mount-private", true, MOUNT_OVERLAY, probe_mount},
+	 KERNEL(5, 11), false, "mount-private", true, MOUNT_OVERLAY, probe_mount},
 };
 /* clang-format on */
 

@@ -146,15 +146,15 @@ static int probe_memfd(const struct check_env *env, struct probe_result *res, in
 /* clang-format off */
 static const struct probe probes[] = {
 	{"pidfd-open", "watch, signal and wait for a process by its pidfd", "use Linux 5.4 or later, or lift the outer filter's rule on pidfd_open",
-	 CHECK_KERNEL(5, 4), true, NULL, false, 0, probe_pidfd_open},
+	 KERNEL(5, 4), true, NULL, false, 0, probe_pidfd_open},
 	{"close-range", "close all descriptors at once", "use Linux 5.9 or later, or lift the outer filter's rule on close_range",
-	 CHECK_KERNEL(5, 9), true, NULL, false, 0, probe_close_range},
+	 KERNEL(5, 9), true, NULL, false, 0, probe_close_range},
 	{"memfd-create", "map memory that has no name", "starts without namespaces need it: lift the outer filter's rule on memfd_create",
-	 CHECK_KERNEL(3, 17), false, NULL, false, 0, probe_memfd},
+	 KERNEL(3, 17), false, NULL, false, 0, probe_memfd},
 	{"pidfd-getfd", "take a descriptor from a child", "lift the outer filter's rule on pidfd_getfd (Docker: --cap-add SYS_PTRACE), or lower kernel.yama.ptrace_scope",
-	 CHECK_KERNEL(5, 6), false, "pidfd-open", false, 0, probe_pidfd_getfd},
+	 KERNEL(5, 6), false, "pidfd-open", false, 0, probe_pidfd_getfd},
 	{"process-vm-readv", "read a child's memory", "lift the outer filter's rule on process_vm_readv, or lower kernel.yama.ptrace_scope",
-	 CHECK_KERNEL(3, 2), false, NULL, false, 0, probe_memory},
+	 KERNEL(3, 2), false, NULL, false, 0, probe_memory},
 };
 /* clang-format on */
 

@@ -98,7 +98,7 @@ static void add_fixed_lines(const struct check_report *report, struct buf *b)
 			   supported(report, protections[i].row, protections[i].abi)
 				   ? "available"
 				   : "unavailable");
-	buf_printf(b, "  Platform: %s\n", report->env.machine);
+	buf_printf(b, "  Platform: %s\n", report->env.place.machine);
 }
 
 /* --- Text ---------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ char *check_text(const struct check_report *report)
 	size_t width = id_width(report);
 	const char *group = NULL;
 	add_fixed_lines(report, &b);
-	buf_printf(&b, "\nTried on Linux %s:\n", report->env.release);
+	buf_printf(&b, "\nTried on Linux %s:\n", report->env.place.release);
 	for (size_t i = 0; i < report->n; i++) {
 		if (!group || strcmp(group, report->rows[i].group) != 0) {
 			group = report->rows[i].group;
@@ -213,8 +213,8 @@ char *check_json(const struct check_report *report)
 	struct value *root = value_new(VALUE_TABLE);
 	struct value *rows = value_new(VALUE_ARRAY);
 	value_table_put_take(root, "v", value_new_int(REPORT_VERSION));
-	value_table_put_take(root, "kernel", value_new_string(report->env.release));
-	value_table_put_take(root, "machine", value_new_string(report->env.machine));
+	value_table_put_take(root, "kernel", value_new_string(report->env.place.release));
+	value_table_put_take(root, "machine", value_new_string(report->env.place.machine));
 	value_table_put_take(root, "landlock_abi", value_new_int(report->landlock_abi));
 	value_table_put_take(root, "minimum_landlock_abi", value_new_int(MINIMUM_ABI));
 	value_table_put_take(root, "strict_default_starts", value_new_bool(report->starts));

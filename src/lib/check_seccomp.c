@@ -230,17 +230,17 @@ static int probe_listener(const struct check_env *env, struct probe_result *res,
 /* clang-format off */
 static const struct probe probes[] = {
 	{"seccomp-filter", "install a filter that answers a call", "lift the outer filter's rule on seccomp",
-	 CHECK_KERNEL(3, 17), true, NULL, false, 0, probe_filter},
+	 KERNEL(3, 17), true, NULL, false, 0, probe_filter},
 	{"seccomp-listener", "receive a trapped call and answer it from another process", "inside a supervised sandbox use --no-supervisor",
-	 CHECK_KERNEL(5, 0), false, "seccomp-filter", false, USE_ANSWER, probe_listener},
+	 KERNEL(5, 0), false, "seccomp-filter", false, USE_ANSWER, probe_listener},
 	{"seccomp-wait-killable", "the same with calls that signals do not interrupt", "without it signals can interrupt trapped calls with EINTR",
-	 CHECK_KERNEL(5, 19), false, "seccomp-listener", false, USE_WAIT_KILLABLE, probe_listener},
+	 KERNEL(5, 19), false, "seccomp-listener", false, USE_WAIT_KILLABLE, probe_listener},
 	{"seccomp-sync-wake-up", "the same with both sides waking each other on one CPU", "without it trapped calls take longer",
-	 CHECK_KERNEL(6, 6), false, "seccomp-listener", false, USE_SYNC_WAKE_UP, probe_listener},
+	 KERNEL(6, 6), false, "seccomp-listener", false, USE_SYNC_WAKE_UP, probe_listener},
 	{"seccomp-addfd", "inject a descriptor into a trapped process", "use a newer kernel",
-	 CHECK_KERNEL(5, 9), false, "seccomp-listener", false, USE_ADDFD, probe_listener},
+	 KERNEL(5, 9), false, "seccomp-listener", false, USE_ADDFD, probe_listener},
 	{"seccomp-addfd-send", "inject a descriptor as the answer to a call", "without it two steps do the same",
-	 CHECK_KERNEL(5, 14), false, "seccomp-listener", false, USE_ADDFD_SEND, probe_listener},
+	 KERNEL(5, 14), false, "seccomp-listener", false, USE_ADDFD_SEND, probe_listener},
 };
 /* clang-format on */
 

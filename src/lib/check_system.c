@@ -5,13 +5,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/util.h"
@@ -118,7 +115,7 @@ static int probe_cgroup(const struct check_env *env, struct probe_result *res, i
 static const struct probe probes[] = {
 	{"cgroup-delegation", "make a cgroup below our own and enter it",
 	 "limits are then kept without cgroups; to have them, run from a delegated cgroup (systemd-run --user --scope -p Delegate=yes)",
-	 CHECK_KERNEL(4, 5), false, NULL, false, 0, probe_cgroup},
+	 KERNEL(4, 5), false, NULL, false, 0, probe_cgroup},
 };
 /* clang-format on */
 
@@ -142,17 +139,8 @@ static char *make_work_dir(void)
 void check_env_init(struct check_report *report)
 {
 	struct check_env *env = &report->env;
-	struct utsname u;
-	if (uname(&u) == 0) {
-		snprintf(env->release, sizeof(env->release), "%s", u.release);
-		snprintf(env->machine, sizeof(env->machine), "%s", u.machine);
-		char *rest = NULL;
-		unsigned long major = strtoul(u.release, &rest, 10);
-		unsigned long minor = rest && *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
-		env->kernel = CHECK_KERNEL(major, minor);
-	}
+	call_place_init(&env->place);
 	env->root = geteuid() == 0;
-	env->outer_filter = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 	snprintf(report->uid_map, sizeof(report->uid_map), "%u %u 1\n", geteuid(), geteuid());
 	snprintf(report->gid_map, sizeof(report->gid_map), "%u %u 1\n", getegid(), getegid());
 	env->uid_map = report->uid_map;
@@ -235,5 +223,5 @@ void check_settings(struct check_report *report)
 	add_file(report, "userns-clone", "/proc/sys/kernel/unprivileged_userns_clone");
 	add_file(report, "userns-limit", "/proc/sys/user/max_user_namespaces");
 	add_setting(report, "outer-filter", "seccomp filter around this process",
-		    xstrdup(report->env.outer_filter ? "yes" : "no"));
+		    xstrdup(report->env.place.outer_filter ? "yes" : "no"));
 }

@@ -428,8 +428,8 @@ int job_build(struct job_request *req, struct job **ret_job, struct sandlock_err
 	struct job *job = NULL;
 	int r = job_new(req->rung == RUNG_PLAIN, needs_separate_vm(req->policy), &job);
 	if (r < 0 || !job)
-		return api_fail(err, SANDLOCK_E_LIMIT, -r, "Cannot map memory for the sandbox: %s",
-				strerror(-r));
+		return call_fail(err, "Cannot map memory for the sandbox",
+				 req->rung == RUNG_PLAIN ? "memfd_create or mmap" : "mmap", 0, -r);
 	r = plan_stdio(req, job, err);
 	if (r == 0)
 		r = plan_process(req, job, err);

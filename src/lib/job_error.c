@@ -6,55 +6,58 @@
 
 #include "base/util.h"
 #include "confine/job.h"
+#include "lib/call_reason.h"
 #include "lib/launch.h"
 
 static const struct {
-	const char *call; /* what failed */
-	const char *hint; /* what helps, or NULL */
+	const char *what;   /* what failed, in words */
+	const char *call;   /* the system call behind it, or NULL */
+	unsigned int since; /* kernel that brought the call, 0: older than any that matters */
+	const char *hint;   /* what helps, or NULL */
 } steps[STEP_COUNT] = {
 	/* clang-format off */
-	[STEP_NAMESPACE]      = {"creating the sandbox's namespaces (clone)",
-	                         "an outer seccomp filter, AppArmor's user-namespace rule or user.max_user_namespaces forbids it; use --view auto"},
-	[STEP_ID_MAP]         = {"writing the user namespace's id maps",
+	[STEP_NAMESPACE]      = {"creating the sandbox's namespaces", "clone", KERNEL(3, 8),
+	                         "AppArmor's user-namespace rule or user.max_user_namespaces can forbid it, too; use --view auto"},
+	[STEP_ID_MAP]         = {"writing the user namespace's id maps", NULL, 0,
 	                         "AppArmor (kernel.apparmor_restrict_unprivileged_userns) or a container forbids it; use --view auto, and no --user"},
-	[STEP_MOUNT_PRIVATE]  = {"making the mounts private (mount_setattr)", "use --view auto"},
-	[STEP_RULE_OPEN]      = {"opening a granted path", NULL},
-	[STEP_RULE_TYPE]      = {"opening a granted path", NULL},
-	[STEP_MOUNT_CLONE]    = {"cloning the mount of a write grant (open_tree)", "use --view auto"},
-	[STEP_MOUNT_READONLY] = {"making the mounts read-only (mount_setattr)", "use --view auto"},
-	[STEP_MOUNT_WRITE]    = {"mounting a write grant (move_mount)", "use --view auto"},
-	[STEP_MOUNT_PROC]     = {"mounting a private /proc",
-	                         "a container that covers parts of /proc forbids it; use --view auto"},
-	[STEP_MOUNT_DEVPTS]   = {"mounting a private /dev/pts", "use --view auto"},
-	[STEP_MOUNT_SHM]      = {"mounting a private /dev/shm", "use --view auto"},
-	[STEP_MOUNT_MQUEUE]   = {"mounting a private /dev/mqueue", "use --view auto"},
-	[STEP_HOSTNAME]       = {"setting the host name", NULL},
-	[STEP_GUARDIAN_EXEC]  = {"executing sandlock-guardian", "install it beside libsandlock.so or in libexec/sandlock"},
-	[STEP_GUARDIAN_SCOPE] = {"scoping the guardian's signals (landlock_restrict_self)", NULL},
-	[STEP_GUARDIAN_HOST_REACHABLE] = {"proving that the guardian's signals stay inside the sandbox", "use --no-supervisor"},
-	[STEP_SUBREAPER]      = {"becoming a subreaper (prctl)", NULL},
-	[STEP_SIGNALFD]       = {"watching child processes (signalfd4)", NULL},
-	[STEP_PTY]            = {"making a terminal for the command", "go without --pty"},
-	[STEP_CHILD_CLONE]    = {"creating the command's process (clone)", NULL},
-	[STEP_PROCESS_GROUP]  = {"making a process group (setpgid)", NULL},
-	[STEP_FOREGROUND]     = {"handing over the terminal (TIOCSPGRP)", NULL},
-	[STEP_STDIO]          = {"arranging the standard streams (dup3)", NULL},
-	[STEP_CLOSE_FDS]      = {"closing inherited descriptors (close_range)", "Linux 5.9 or later is needed"},
-	[STEP_CORE_LIMIT]     = {"switching core dumps off (prlimit64)", NULL},
-	[STEP_THP]            = {"switching huge pages off (PR_SET_THP_DISABLE)", NULL},
-	[STEP_PERSONALITY]    = {"switching address randomisation off (personality)", NULL},
-	[STEP_AFFINITY]       = {"setting the CPU affinity", "name cores that this machine has with --cpu-cores"},
-	[STEP_CWD]            = {"changing to the working directory", NULL},
-	[STEP_NO_NEW_PRIVS]   = {"setting no_new_privs", NULL},
-	[STEP_LANDLOCK_RULESET]  = {"creating the Landlock ruleset", NULL},
-	[STEP_LANDLOCK_RULE]     = {"adding a Landlock rule", NULL},
-	[STEP_LANDLOCK_PORT]     = {"adding a Landlock port rule", NULL},
-	[STEP_LANDLOCK_RESTRICT] = {"entering the Landlock domain", NULL},
-	[STEP_IDS]            = {"changing to the user of --user", NULL},
-	[STEP_CAPABILITIES]   = {"dropping capabilities", NULL},
-	[STEP_SECCOMP]        = {"installing the seccomp filter", "an outer seccomp filter may forbid it"},
-	[STEP_OPEN_FILES]     = {"setting the open-file limit", NULL},
-	[STEP_EXEC]           = {"executing the command", NULL},
+	[STEP_MOUNT_PRIVATE]  = {"making the mounts private", "mount_setattr", KERNEL(5, 12), "use --view auto"},
+	[STEP_RULE_OPEN]      = {"opening a granted path", NULL, 0, NULL},
+	[STEP_RULE_TYPE]      = {"opening a granted path", NULL, 0, NULL},
+	[STEP_MOUNT_CLONE]    = {"cloning the mount of a write grant", "open_tree", KERNEL(5, 2), "use --view auto"},
+	[STEP_MOUNT_READONLY] = {"making the mounts read-only", "mount_setattr", KERNEL(5, 12), "use --view auto"},
+	[STEP_MOUNT_WRITE]    = {"mounting a write grant", "move_mount", KERNEL(5, 2), "use --view auto"},
+	[STEP_MOUNT_PROC]     = {"mounting a private /proc", "mount", 0,
+	                         "a container that covers parts of /proc forbids it, too; use --view auto"},
+	[STEP_MOUNT_DEVPTS]   = {"mounting a private /dev/pts", "mount", 0, "use --view auto"},
+	[STEP_MOUNT_SHM]      = {"mounting a private /dev/shm", "mount", 0, "use --view auto"},
+	[STEP_MOUNT_MQUEUE]   = {"mounting a private /dev/mqueue", "mount", 0, "use --view auto"},
+	[STEP_HOSTNAME]       = {"setting the host name", "sethostname", 0, "go without --name"},
+	[STEP_GUARDIAN_EXEC]  = {"executing sandlock-guardian", "execve", 0, "install it beside libsandlock.so or in libexec/sandlock"},
+	[STEP_GUARDIAN_SCOPE] = {"scoping the guardian's signals", "landlock_restrict_self", KERNEL(6, 12), NULL},
+	[STEP_GUARDIAN_HOST_REACHABLE] = {"proving that the guardian's signals stay inside the sandbox", NULL, 0, "use --no-supervisor"},
+	[STEP_SUBREAPER]      = {"becoming a subreaper", "prctl", 0, NULL},
+	[STEP_SIGNALFD]       = {"watching child processes", "signalfd4", 0, NULL},
+	[STEP_PTY]            = {"making a terminal for the command", NULL, 0, "go without --pty"},
+	[STEP_CHILD_CLONE]    = {"creating the command's process", "clone", 0, NULL},
+	[STEP_PROCESS_GROUP]  = {"making a process group", "setpgid", 0, NULL},
+	[STEP_FOREGROUND]     = {"handing over the terminal (TIOCSPGRP)", "ioctl", 0, NULL},
+	[STEP_STDIO]          = {"arranging the standard streams", "fcntl or dup3", 0, NULL},
+	[STEP_CLOSE_FDS]      = {"closing inherited descriptors", "close_range", KERNEL(5, 9), NULL},
+	[STEP_CORE_LIMIT]     = {"switching core dumps off", "prlimit64", 0, "go without --no-coredump"},
+	[STEP_THP]            = {"switching huge pages off (PR_SET_THP_DISABLE)", "prctl", 0, "go without --no-huge-pages"},
+	[STEP_PERSONALITY]    = {"switching address randomisation off", "personality", 0, "go without --no-randomize-memory"},
+	[STEP_AFFINITY]       = {"setting the CPU affinity", "sched_setaffinity", 0, "name cores that this machine has with --cpu-cores"},
+	[STEP_CWD]            = {"changing to the working directory", NULL, 0, NULL},
+	[STEP_NO_NEW_PRIVS]   = {"setting no_new_privs", "prctl", 0, NULL},
+	[STEP_LANDLOCK_RULESET]  = {"creating the Landlock ruleset", "landlock_create_ruleset", KERNEL(5, 13), NULL},
+	[STEP_LANDLOCK_RULE]     = {"adding a Landlock rule", "landlock_add_rule", KERNEL(5, 13), NULL},
+	[STEP_LANDLOCK_PORT]     = {"adding a Landlock port rule", "landlock_add_rule", KERNEL(5, 13), NULL},
+	[STEP_LANDLOCK_RESTRICT] = {"entering the Landlock domain", "landlock_restrict_self", KERNEL(5, 13), NULL},
+	[STEP_IDS]            = {"changing to the user of --user", "setresuid or setresgid", 0, NULL},
+	[STEP_CAPABILITIES]   = {"dropping capabilities", "capget, capset or prctl", 0, NULL},
+	[STEP_SECCOMP]        = {"installing the seccomp filter", "seccomp", KERNEL(3, 17), NULL},
+	[STEP_OPEN_FILES]     = {"setting the open-file limit", "prlimit64", 0, "go without --max-open-files"},
+	[STEP_EXEC]           = {"executing the command", NULL, 0, NULL},
 	/* clang-format on */
 };
 
@@ -120,6 +123,34 @@ static int explain_exec(const struct job_request *req, const struct job *job,
 			strerror(code), why[0] ? ": " : "", why);
 }
 
+int call_fail(struct sandlock_error *err, const char *what, const char *call, unsigned int since,
+	      int code)
+{
+	struct call_place place;
+	call_place_init(&place);
+	struct call_reason reason = call_judge(&place, call, since, code);
+	enum sandlock_code c =
+		reason.verdict == CALL_OTHER ? code_of(code) : SANDLOCK_E_UNSUPPORTED;
+	bool allow = reason.verdict == CALL_BLOCKED && place.outer_filter;
+	return api_fail(err, c == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : c, code,
+			"%s (%s): %s%s%s%s", what, call, strerror(code), *reason.why ? ": " : "",
+			reason.why, allow ? ": allow it there" : "");
+}
+
+static int explain_step(const char *what, int step, int code, struct sandlock_error *err)
+{
+	enum sandlock_code c = code_of(code);
+	const char *hint = steps[step].hint;
+	struct sandlock_error e = {0};
+	if (steps[step].call)
+		call_fail(&e, what, steps[step].call, steps[step].since, code);
+	else
+		api_fail(&e, c == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : c, code, "%s: %s",
+			 what, strerror(code));
+	return api_fail(err, (enum sandlock_code)e.code, code, "%s%s%s", e.msg, hint ? "; " : "",
+			hint ? hint : "");
+}
+
 int job_explain(const struct job_request *req, const struct job *job, struct sandlock_error *err)
 {
 	const struct job_state *st = &job->state;
@@ -150,9 +181,8 @@ int job_explain(const struct job_request *req, const struct job *job, struct san
 	     st->step == STEP_LANDLOCK_RULE) &&
 	    (size_t)st->step_index < job->n_rules)
 		where = job->rules[st->step_index].path;
-	const char *hint = steps[st->step].hint;
-	return api_fail(
-		err, code_of(code) == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : code_of(code),
-		code, "The start failed at %s%s%s: %s%s%s", steps[st->step].call,
-		*where ? " for " : "", where, strerror(code), hint ? ": " : "", hint ? hint : "");
+	char what[300]; /* so that a long path leaves room for what comes behind it */
+	snprintf(what, sizeof(what), "The start failed at %s%s%.200s", steps[st->step].what,
+		 *where ? " for " : "", where);
+	return explain_step(what, st->step, code, err);
 }

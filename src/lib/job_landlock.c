@@ -8,6 +8,7 @@
 
 #include "base/util.h"
 #include "confine/job.h"
+#include "lib/call_reason.h"
 #include "lib/launch.h"
 
 static const struct {
@@ -29,14 +30,12 @@ static const struct {
 
 static int no_landlock(const struct landlock_caps *caps, struct sandlock_error *err)
 {
-	const char *why = "the kernel has it switched off: add landlock to the lsm= boot parameter";
-	if (caps->error == ENOSYS)
-		why = "the kernel was built without it (5.13 or later is needed), or an outer "
-		      "seccomp filter hides it";
-	else if (caps->error == EPERM || caps->error == EACCES)
-		why = "an outer seccomp filter blocks landlock_create_ruleset";
+	struct call_place place;
+	call_place_init(&place);
+	struct call_reason reason = call_judge_landlock(&place, caps->error);
 	return api_fail(err, SANDLOCK_E_UNSUPPORTED, caps->error,
-			"Landlock is not available here (%s): nothing was started", why);
+			"Landlock is not available here: %s: %s; nothing was started",
+			strerror(caps->error), reason.why);
 }
 
 static int plan_protection(struct job_request *req, struct job *job, enum protection p,

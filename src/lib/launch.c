@@ -22,6 +22,7 @@
 
 #include "base/util.h"
 #include "confine/job.h"
+#include "lib/call_reason.h"
 #include "lib/launch.h"
 #include "lib/report.h"
 #include "sys/raw.h"
@@ -183,8 +184,7 @@ static int open_channels(struct job *job, struct sandlock_process *p, struct san
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return api_fail(err, SANDLOCK_E_LIMIT, errno, "Cannot make the control socket: %s",
-				strerror(errno));
+		return call_fail(err, "Cannot make the control socket", "socketpair", 0, errno);
 	p->ctl = pair[0];
 	job->ctl = pair[1];
 	int on = 1;
@@ -193,11 +193,8 @@ static int open_channels(struct job *job, struct sandlock_process *p, struct san
 		return 0;
 	job->host_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (job->host_pidfd < 0)
-		return api_fail(
-			err, SANDLOCK_E_UNSUPPORTED, errno,
-			"Cannot watch the calling process (pidfd_open): %s: Linux 5.3 or later "
-			"is needed, or an outer seccomp filter blocks the call",
-			strerror(errno));
+		return call_fail(err, "Cannot watch the calling process", "pidfd_open",
+				 KERNEL(5, 3), errno);
 	return 0;
 }
 

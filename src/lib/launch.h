@@ -89,6 +89,12 @@ const char *job_strdup(struct job *job, const char *s);
 /* The start's failure as a message (job_error.c). */
 int job_explain(const struct job_request *req, const struct job *job, struct sandlock_error *err);
 /*
+ * WHAT failed because CALL, which came with kernel SINCE (call_reason.h), gave the errno CODE:
+ * fills ERR with the call, the reason and the remedy, and returns the negative code.
+ */
+int call_fail(struct sandlock_error *err, const char *what, const char *call, unsigned int since,
+	      int code);
+/*
  * What stands in the way of executing argv[0], in words (exec_explain.c). Returns whether a file of
  * that name was found at all.
  */
