@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * errno-probe DIR: makes some two hundred system calls in DIR, a fresh empty directory, half of which
- * must fail, and prints `name ok|fail errno` for each. The test compares the lines from inside a
- * sandbox that grants DIR with those from outside.
+ * errno-probe DIR: makes some two hundred system calls in DIR, a fresh empty directory, half of
+ * which must fail, and prints `name ok|fail errno` for each. The test compares the lines from
+ * inside a sandbox that grants DIR with those from outside.
  *
  * Invariant: nothing printed depends on time, process ids, descriptor numbers or what else runs.
  */
@@ -151,12 +151,12 @@ static void opens(void)
 
 static void openat2s(void)
 {
-	struct open_how how = { .flags = O_RDONLY };
-	struct open_how beneath = { .flags = O_RDONLY, .resolve = RESOLVE_BENEATH };
-	struct open_how nolinks = { .flags = O_RDONLY, .resolve = RESOLVE_NO_SYMLINKS };
-	struct open_how inroot = { .flags = O_RDONLY, .resolve = RESOLVE_IN_ROOT };
-	struct open_how bad = { .flags = O_RDONLY, .resolve = 1U << 30 };
-	struct open_how mode = { .flags = O_RDONLY, .mode = 0644 };
+	struct open_how how = {.flags = O_RDONLY};
+	struct open_how beneath = {.flags = O_RDONLY, .resolve = RESOLVE_BENEATH};
+	struct open_how nolinks = {.flags = O_RDONLY, .resolve = RESOLVE_NO_SYMLINKS};
+	struct open_how inroot = {.flags = O_RDONLY, .resolve = RESOLVE_IN_ROOT};
+	struct open_how bad = {.flags = O_RDONLY, .resolve = 1U << 30};
+	struct open_how mode = {.flags = O_RDONLY, .mode = 0644};
 	int dir = open(".", O_PATH | O_DIRECTORY);
 
 	prefix = "openat2";
@@ -275,7 +275,7 @@ static void contents(void)
 	int ro = open("file", O_RDONLY);
 	int wo = open("file", O_WRONLY);
 	int path = open("file", O_PATH);
-	struct iovec v = { buf, sizeof(buf) };
+	struct iovec v = {buf, sizeof(buf)};
 
 	prefix = "content";
 	T("write", write(fd, "hello\n", 6));
@@ -312,17 +312,17 @@ static void contents(void)
 	T("copy-range", copy_file_range(open("readonly", O_RDONLY), NULL, fd, NULL, 1, 0));
 	T("copy-range-read-only", copy_file_range(fd, NULL, ro, NULL, 1, 0));
 	T("mmap", mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, ro, 0) == MAP_FAILED ? -1 : 0);
-	T("mmap-shared-write", mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ro, 0) ==
-			       MAP_FAILED ? -1 : 0);
+	T("mmap-shared-write",
+	  mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ro, 0) == MAP_FAILED ? -1 : 0);
 	T("mmap-zero", mmap(NULL, 0, PROT_READ, MAP_PRIVATE, ro, 0) == MAP_FAILED ? -1 : 0);
-	T("mmap-directory", mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open(".", O_RDONLY), 0) ==
-			    MAP_FAILED ? -1 : 0);
+	T("mmap-directory",
+	  mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open(".", O_RDONLY), 0) == MAP_FAILED ? -1 : 0);
 }
 
 static void metadata(void)
 {
-	struct timespec t[2] = { { 1, 0 }, { 2, 0 } };
-	struct timespec bad[2] = { { 1, 2000000000L }, { 2, 0 } };
+	struct timespec t[2] = {{1, 0}, {2, 0}};
+	struct timespec bad[2] = {{1, 2000000000L}, {2, 0}};
 	char buf[64];
 	int fd = open("file", O_RDONLY);
 	int path = open("file", O_PATH);
@@ -362,11 +362,11 @@ static void metadata(void)
 static void descriptors(void)
 {
 	int p[2];
-	struct pollfd pfd = { .fd = -1 };
-	struct flock lock = { .l_type = F_WRLCK };
+	struct pollfd pfd = {.fd = -1};
+	struct flock lock = {.l_type = F_WRLCK};
 	int fd = open("file", O_RDWR);
 	int ep = epoll_create1(0);
-	struct epoll_event ev = { .events = EPOLLIN };
+	struct epoll_event ev = {.events = EPOLLIN};
 
 	prefix = "descriptor";
 	T("dup", dup(fd));
@@ -417,7 +417,7 @@ static void processes(void)
 {
 	struct rlimit limit;
 	cpu_set_t cpus;
-	char *const argv[] = { (char[]){ "x" }, NULL };
+	char *const argv[] = {(char[]){"x"}, NULL};
 
 	prefix = "process";
 	T("fork-wait", child_status(7));
@@ -435,7 +435,7 @@ static void processes(void)
 	T("getrlimit", getrlimit(RLIMIT_NOFILE, &limit));
 	T("getrlimit-bad", syscall(SYS_getrlimit, 99, &limit));
 	T("setrlimit-same", (getrlimit(RLIMIT_CORE, &limit), setrlimit(RLIMIT_CORE, &limit)));
-	limit = (struct rlimit){ 10, 5 };
+	limit = (struct rlimit){10, 5};
 	T("setrlimit-inverted", setrlimit(RLIMIT_NPROC, &limit));
 	T("nice", setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)));
 	T("affinity", sched_getaffinity(0, sizeof(cpus), &cpus));
@@ -449,9 +449,9 @@ static void processes(void)
 	T("getsid", getsid(0) < 0 ? -1 : 0);
 	T("setuid-own", setuid(getuid()));
 	T("setgid-own", setgid(getgid()));
-	T("nanosleep-bad", nanosleep(&(struct timespec){ 0, 2000000000L }, NULL));
-	T("clock-bad", clock_gettime(99, &(struct timespec){ 0, 0 }));
-	T("clock", clock_gettime(CLOCK_REALTIME, &(struct timespec){ 0, 0 }));
+	T("nanosleep-bad", nanosleep(&(struct timespec){0, 2000000000L}, NULL));
+	T("clock-bad", clock_gettime(99, &(struct timespec){0, 0}));
+	T("clock", clock_gettime(CLOCK_REALTIME, &(struct timespec){0, 0}));
 	T("getrandom", syscall(SYS_getrandom, &limit, 8UL, 0));
 	T("getrandom-bad", syscall(SYS_getrandom, &limit, 8UL, 0xff));
 	T("mprotect-bad", mprotect((void *)1, 4096, PROT_READ));
@@ -462,7 +462,7 @@ static void processes(void)
 
 static int tcp(const char *address, uint16_t port)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	inet_pton(AF_INET, address, &sa.sin_addr);
@@ -475,7 +475,7 @@ static void sockets(uint16_t port)
 	int sv[2];
 	int one = 1;
 	char buf[16];
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(port)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	int second = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -493,8 +493,8 @@ static void sockets(uint16_t port)
 	T("bind-again", bind(fd, (struct sockaddr *)&sa, sizeof(sa)));
 	T("listen", listen(fd, 1));
 	T("bind-in-use", bind(second, (struct sockaddr *)&sa, sizeof(sa)));
-	T("bind-bad-family", bind(second, (struct sockaddr *)&(struct sockaddr){ 99, "" },
-				  sizeof(struct sockaddr)));
+	T("bind-bad-family",
+	  bind(second, (struct sockaddr *)&(struct sockaddr){99, ""}, sizeof(struct sockaddr)));
 	T("accept-would-block", accept4(fd, NULL, NULL, SOCK_NONBLOCK | 0x4));
 	T("tcp-connected", tcp("127.0.0.1", port));
 	T("shutdown-unconnected", shutdown(second, SHUT_RDWR));

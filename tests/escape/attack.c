@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attack NAME [ARG...]: tries one attack of the escape corpus and prints one line,
- * `RESULT ok|fail|na errno=E detail`. Exit status: 0 the attack worked, 1 it was refused, 2 it could
- * not be tried here, 3 wrong usage. `attack --list` prints the names.
+ * `RESULT ok|fail|na errno=E detail`. Exit status: 0 the attack worked, 1 it was refused, 2 it
+ * could not be tried here, 3 wrong usage. `attack --list` prints the names.
  *
  * Invariant: exactly one attack per process, so that nothing an attack leaves behind changes the
  * outcome of another.
@@ -20,9 +20,9 @@
 static char detail_text[256];
 
 static const struct attack *const families[] = {
-	attacks_files,	  attacks_names,   attacks_meta,     attacks_mounts,
-	attacks_process,  attacks_outlive, attacks_terminal, attacks_ipc,
-	attacks_net,	  attacks_syscalls, attacks_privilege,
+	attacks_files,	 attacks_names,	   attacks_meta,      attacks_mounts,
+	attacks_process, attacks_outlive,  attacks_terminal,  attacks_ipc,
+	attacks_net,	 attacks_syscalls, attacks_privilege,
 };
 
 void detail(const char *fmt, ...)

@@ -83,7 +83,7 @@ static int creat_legacy(char *const *arg)
 
 static int openat2_how(const char *path, int flags, int resolve)
 {
-	struct open_how how = { .flags = (unsigned int)flags, .resolve = (unsigned int)resolve };
+	struct open_how how = {.flags = (unsigned int)flags, .resolve = (unsigned int)resolve};
 
 	return outcome(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)));
 }
@@ -286,7 +286,7 @@ static int spawn(const char *path, char *const *argv)
 	if (pid < 0)
 		return errno;
 	if (pid == 0) {
-		execve(path, argv, (char *const[]){ NULL });
+		execve(path, argv, (char *const[]){NULL});
 		_exit(errno < 100 ? 100 + errno : 255);
 	}
 	status = reap(pid);
@@ -299,7 +299,7 @@ static int spawn(const char *path, char *const *argv)
 
 static int exec_path(char *const *arg)
 {
-	return spawn(arg[0], (char *const[]){ arg[0], NULL });
+	return spawn(arg[0], (char *const[]){arg[0], NULL});
 }
 
 /* WORK, TOOL */
@@ -309,13 +309,13 @@ static int exec_symlink(char *const *arg)
 
 	if (symlink(arg[1], link) < 0)
 		return ATTACK_NA;
-	return spawn(link, (char *const[]){ link, NULL });
+	return spawn(link, (char *const[]){link, NULL});
 }
 
 /* The loader maps a program that may not be executed. LOADER, TOOL */
 static int exec_by_loader(char *const *arg)
 {
-	return spawn(arg[0], (char *const[]){ arg[0], arg[1], NULL });
+	return spawn(arg[0], (char *const[]){arg[0], arg[1], NULL});
 }
 
 /* A script inside the grant whose interpreter is outside. WORK, TOOL */
@@ -328,12 +328,12 @@ static int exec_interpreter(char *const *arg)
 		return ATTACK_NA;
 	dprintf(fd, "#!%s\n", arg[1]);
 	close(fd);
-	return spawn(path, (char *const[]){ path, NULL });
+	return spawn(path, (char *const[]){path, NULL});
 }
 
 static int exec_opath(char *const *arg)
 {
-	char *const argv[] = { arg[0], NULL };
+	char *const argv[] = {arg[0], NULL};
 	int fd = open(arg[0], O_PATH);
 	int status;
 	pid_t pid;
@@ -350,43 +350,43 @@ static int exec_opath(char *const *arg)
 }
 
 const struct attack attacks_files[] = {
-	{ "open_read", 1, open_read },
-	{ "open_write", 1, open_write },
-	{ "open_rdwr", 1, open_rdwr },
-	{ "open_trunc", 1, open_trunc },
-	{ "open_read_trunc", 1, open_read_trunc },
-	{ "open_append", 1, open_append },
-	{ "open_creat", 1, open_creat },
-	{ "open_creat_excl", 1, open_creat_excl },
-	{ "open_creat_read", 1, open_creat_read },
-	{ "open_legacy", 1, open_legacy },
-	{ "creat_legacy", 1, creat_legacy },
-	{ "openat2_read", 1, openat2_read },
-	{ "openat2_write", 1, openat2_write },
-	{ "list_dir", 1, list_dir },
-	{ "truncate_path", 1, truncate_path },
-	{ "tmpfile_outside", 1, tmpfile_outside },
-	{ "tmpfile_link_out", 2, tmpfile_link_out },
-	{ "symlink_read", 2, symlink_read },
-	{ "symlink_write", 2, symlink_write },
-	{ "symlink_dir_creat", 2, symlink_dir_creat },
-	{ "symlink_chain", 3, symlink_chain },
-	{ "dotdot_read", 2, dotdot_read },
-	{ "dirfd_dotdot", 2, dirfd_dotdot },
-	{ "proc_prefix_read", 2, proc_prefix_read },
-	{ "proc_prefix_write", 2, proc_prefix_write },
-	{ "proc_cwd_read", 2, proc_cwd_read },
-	{ "opath_reopen_read", 1, opath_reopen_read },
-	{ "opath_reopen_write", 1, opath_reopen_write },
-	{ "reopen_for_writing", 1, reopen_for_writing },
-	{ "opath_fchdir", 2, opath_fchdir },
-	{ "mmap_exec", 1, opath_mmap_exec },
-	{ "inherited_fd_read", 1, inherited_fd_read },
-	{ "inherited_dirfd_read", 2, inherited_dirfd_read },
-	{ "exec_path", 1, exec_path },
-	{ "exec_symlink", 2, exec_symlink },
-	{ "exec_by_loader", 2, exec_by_loader },
-	{ "exec_interpreter", 2, exec_interpreter },
-	{ "exec_opath", 1, exec_opath },
-	{ 0 },
+	{"open_read", 1, open_read},
+	{"open_write", 1, open_write},
+	{"open_rdwr", 1, open_rdwr},
+	{"open_trunc", 1, open_trunc},
+	{"open_read_trunc", 1, open_read_trunc},
+	{"open_append", 1, open_append},
+	{"open_creat", 1, open_creat},
+	{"open_creat_excl", 1, open_creat_excl},
+	{"open_creat_read", 1, open_creat_read},
+	{"open_legacy", 1, open_legacy},
+	{"creat_legacy", 1, creat_legacy},
+	{"openat2_read", 1, openat2_read},
+	{"openat2_write", 1, openat2_write},
+	{"list_dir", 1, list_dir},
+	{"truncate_path", 1, truncate_path},
+	{"tmpfile_outside", 1, tmpfile_outside},
+	{"tmpfile_link_out", 2, tmpfile_link_out},
+	{"symlink_read", 2, symlink_read},
+	{"symlink_write", 2, symlink_write},
+	{"symlink_dir_creat", 2, symlink_dir_creat},
+	{"symlink_chain", 3, symlink_chain},
+	{"dotdot_read", 2, dotdot_read},
+	{"dirfd_dotdot", 2, dirfd_dotdot},
+	{"proc_prefix_read", 2, proc_prefix_read},
+	{"proc_prefix_write", 2, proc_prefix_write},
+	{"proc_cwd_read", 2, proc_cwd_read},
+	{"opath_reopen_read", 1, opath_reopen_read},
+	{"opath_reopen_write", 1, opath_reopen_write},
+	{"reopen_for_writing", 1, reopen_for_writing},
+	{"opath_fchdir", 2, opath_fchdir},
+	{"mmap_exec", 1, opath_mmap_exec},
+	{"inherited_fd_read", 1, inherited_fd_read},
+	{"inherited_dirfd_read", 2, inherited_dirfd_read},
+	{"exec_path", 1, exec_path},
+	{"exec_symlink", 2, exec_symlink},
+	{"exec_by_loader", 2, exec_by_loader},
+	{"exec_interpreter", 2, exec_interpreter},
+	{"exec_opath", 1, exec_opath},
+	{0},
 };

@@ -49,7 +49,7 @@ static int msg_key(char *const *arg)
 	struct {
 		long type;
 		char text[4];
-	} message = { 1, "hi" };
+	} message = {1, "hi"};
 	int id = msgget((key_t)number(arg[0]), 0);
 
 	if (id < 0)
@@ -135,9 +135,9 @@ static int unix_pair_sendmsg(char *const *arg)
 {
 	struct sockaddr_un sa;
 	socklen_t len = address(&sa, arg[0]);
-	struct iovec iov = { (char[]){ 'x' }, 1 };
-	struct msghdr msg = { .msg_name = &sa, .msg_namelen = len, .msg_iov = &iov, .msg_iovlen = 1 };
-	struct mmsghdr batch = { .msg_hdr = msg };
+	struct iovec iov = {(char[]){'x'}, 1};
+	struct msghdr msg = {.msg_name = &sa, .msg_namelen = len, .msg_iov = &iov, .msg_iovlen = 1};
+	struct mmsghdr batch = {.msg_hdr = msg};
 	int sv[2];
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, sv) < 0)
@@ -181,20 +181,20 @@ static int unix_bind(char *const *arg)
 }
 
 const struct attack attacks_ipc[] = {
-	{ "shm_key", 1, shm_key },
-	{ "shm_id", 1, shm_id },
-	{ "sem_key", 1, sem_key },
-	{ "msg_key", 1, msg_key },
-	{ "mq_name", 1, mq_name },
-	{ "posix_shm", 1, posix_shm },
-	{ "unix_stream", 1, unix_stream },
-	{ "unix_seqpacket", 1, unix_seqpacket },
-	{ "unix_dgram_connect", 1, unix_dgram_connect },
-	{ "unix_dgram_sendto", 1, unix_dgram_sendto },
-	{ "unix_pair_sendto", 1, unix_pair_sendto },
-	{ "unix_pair_sendmsg", 1, unix_pair_sendmsg },
-	{ "unix_pair_raw", 1, unix_pair_raw },
-	{ "unix_high_bits", 1, unix_high_bits },
-	{ "unix_bind", 1, unix_bind },
-	{ 0 },
+	{"shm_key", 1, shm_key},
+	{"shm_id", 1, shm_id},
+	{"sem_key", 1, sem_key},
+	{"msg_key", 1, msg_key},
+	{"mq_name", 1, mq_name},
+	{"posix_shm", 1, posix_shm},
+	{"unix_stream", 1, unix_stream},
+	{"unix_seqpacket", 1, unix_seqpacket},
+	{"unix_dgram_connect", 1, unix_dgram_connect},
+	{"unix_dgram_sendto", 1, unix_dgram_sendto},
+	{"unix_pair_sendto", 1, unix_pair_sendto},
+	{"unix_pair_sendmsg", 1, unix_pair_sendmsg},
+	{"unix_pair_raw", 1, unix_pair_raw},
+	{"unix_high_bits", 1, unix_high_bits},
+	{"unix_bind", 1, unix_bind},
+	{0},
 };

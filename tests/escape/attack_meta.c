@@ -130,35 +130,35 @@ static int fchownat_empty(char *const *arg)
 
 static int utime_path(char *const *arg)
 {
-	struct utimbuf t = { 1, 1 };
+	struct utimbuf t = {1, 1};
 
 	return outcome(syscall(SYS_utime, arg[0], &t));
 }
 
 static int utimes_path(char *const *arg)
 {
-	struct timeval t[2] = { { 1, 0 }, { 1, 0 } };
+	struct timeval t[2] = {{1, 0}, {1, 0}};
 
 	return outcome(syscall(SYS_utimes, arg[0], t));
 }
 
 static int futimesat_path(char *const *arg)
 {
-	struct timeval t[2] = { { 1, 0 }, { 1, 0 } };
+	struct timeval t[2] = {{1, 0}, {1, 0}};
 
 	return outcome(syscall(SYS_futimesat, AT_FDCWD, arg[0], t));
 }
 
 static int utimensat_path(char *const *arg)
 {
-	struct timespec t[2] = { { 1, 0 }, { 1, 0 } };
+	struct timespec t[2] = {{1, 0}, {1, 0}};
 
 	return outcome(syscall(SYS_utimensat, AT_FDCWD, arg[0], t, 0));
 }
 
 static int futimens_fd(char *const *arg)
 {
-	struct timespec t[2] = { { 1, 0 }, { 1, 0 } };
+	struct timespec t[2] = {{1, 0}, {1, 0}};
 	int fd = open_ro(arg[0]);
 
 	return fd < 0 ? ATTACK_NA : outcome(syscall(SYS_utimensat, fd, NULL, t, 0));
@@ -183,7 +183,7 @@ static int fsetxattr_fd(char *const *arg)
 
 static int setxattrat_path(char *const *arg)
 {
-	struct xattr_args_v0 x = { .value = (uintptr_t)"x", .size = 1 };
+	struct xattr_args_v0 x = {.value = (uintptr_t) "x", .size = 1};
 
 	return outcome(syscall(NR_SETXATTRAT, AT_FDCWD, arg[0], 0, "user.attack", &x, sizeof(x)));
 }
@@ -191,8 +191,8 @@ static int setxattrat_path(char *const *arg)
 static int setxattr_acl(char *const *arg)
 {
 	/* version 2; user::rw-, group::r--, other::r-- */
-	static const uint8_t acl[] = { 2, 0, 0, 0, 1,  0, 6, 0, 255, 255, 255, 255, 4,   0,
-				       4, 0, 255, 255, 255, 255, 32, 0, 4, 0, 255, 255, 255, 255 };
+	static const uint8_t acl[] = {2, 0,   0,   0,	1,   0,	 6, 0, 255, 255, 255, 255, 4,  0, 4,
+				      0, 255, 255, 255, 255, 32, 0, 4, 0,   255, 255, 255, 255};
 
 	return outcome(setxattr(arg[0], "system.posix_acl_access", acl, sizeof(acl), 0));
 }
@@ -245,7 +245,7 @@ static int ioctl_setflags_high(char *const *arg)
 
 static int ioctl_fssetxattr(char *const *arg)
 {
-	struct fsxattr x = { .fsx_xflags = FS_XFLAG_NODUMP };
+	struct fsxattr x = {.fsx_xflags = FS_XFLAG_NODUMP};
 	int fd = open_ro(arg[0]);
 
 	return fd < 0 ? ATTACK_NA : outcome(ioctl(fd, FS_IOC_FSSETXATTR, &x));
@@ -253,7 +253,7 @@ static int ioctl_fssetxattr(char *const *arg)
 
 static int file_setattr_path(char *const *arg)
 {
-	struct file_attr_v0 a = { .xflags = FS_XFLAG_NODUMP };
+	struct file_attr_v0 a = {.xflags = FS_XFLAG_NODUMP};
 
 	return outcome(syscall(NR_FILE_SETATTR, AT_FDCWD, arg[0], &a, sizeof(a), 0));
 }
@@ -282,39 +282,39 @@ static int inotify_outside(char *const *arg)
 }
 
 const struct attack attacks_meta[] = {
-	{ "chmod", 1, chmod_path },
-	{ "fchmod_fd", 1, fchmod_fd },
-	{ "fchmodat", 1, fchmodat_path },
-	{ "fchmodat2", 1, fchmodat2_path },
-	{ "fchmodat2_empty", 1, fchmodat2_empty },
-	{ "chmod_procfd", 1, chmod_procfd },
-	{ "chmod_stdin", 0, chmod_stdin },
-	{ "fchmod_stdin", 0, fchmod_stdin },
-	{ "chown", 1, chown_path },
-	{ "lchown", 1, lchown_path },
-	{ "fchown_fd", 1, fchown_fd },
-	{ "fchownat", 1, fchownat_path },
-	{ "fchownat_empty", 1, fchownat_empty },
-	{ "utime", 1, utime_path },
-	{ "utimes", 1, utimes_path },
-	{ "futimesat", 1, futimesat_path },
-	{ "utimensat", 1, utimensat_path },
-	{ "futimens_fd", 1, futimens_fd },
-	{ "setxattr", 1, setxattr_path },
-	{ "lsetxattr", 1, lsetxattr_path },
-	{ "fsetxattr_fd", 1, fsetxattr_fd },
-	{ "setxattrat", 1, setxattrat_path },
-	{ "setxattr_acl", 1, setxattr_acl },
-	{ "removexattr", 1, removexattr_path },
-	{ "lremovexattr", 1, lremovexattr_path },
-	{ "fremovexattr_fd", 1, fremovexattr_fd },
-	{ "removexattrat", 1, removexattrat_path },
-	{ "ioctl_setflags", 1, ioctl_setflags },
-	{ "ioctl_setflags_high", 1, ioctl_setflags_high },
-	{ "ioctl_fssetxattr", 1, ioctl_fssetxattr },
-	{ "file_setattr", 1, file_setattr_path },
-	{ "lease", 1, lease_write },
-	{ "flock_exclusive", 1, flock_exclusive },
-	{ "inotify_outside", 1, inotify_outside },
-	{ 0 },
+	{"chmod", 1, chmod_path},
+	{"fchmod_fd", 1, fchmod_fd},
+	{"fchmodat", 1, fchmodat_path},
+	{"fchmodat2", 1, fchmodat2_path},
+	{"fchmodat2_empty", 1, fchmodat2_empty},
+	{"chmod_procfd", 1, chmod_procfd},
+	{"chmod_stdin", 0, chmod_stdin},
+	{"fchmod_stdin", 0, fchmod_stdin},
+	{"chown", 1, chown_path},
+	{"lchown", 1, lchown_path},
+	{"fchown_fd", 1, fchown_fd},
+	{"fchownat", 1, fchownat_path},
+	{"fchownat_empty", 1, fchownat_empty},
+	{"utime", 1, utime_path},
+	{"utimes", 1, utimes_path},
+	{"futimesat", 1, futimesat_path},
+	{"utimensat", 1, utimensat_path},
+	{"futimens_fd", 1, futimens_fd},
+	{"setxattr", 1, setxattr_path},
+	{"lsetxattr", 1, lsetxattr_path},
+	{"fsetxattr_fd", 1, fsetxattr_fd},
+	{"setxattrat", 1, setxattrat_path},
+	{"setxattr_acl", 1, setxattr_acl},
+	{"removexattr", 1, removexattr_path},
+	{"lremovexattr", 1, lremovexattr_path},
+	{"fremovexattr_fd", 1, fremovexattr_fd},
+	{"removexattrat", 1, removexattrat_path},
+	{"ioctl_setflags", 1, ioctl_setflags},
+	{"ioctl_setflags_high", 1, ioctl_setflags_high},
+	{"ioctl_fssetxattr", 1, ioctl_fssetxattr},
+	{"file_setattr", 1, file_setattr_path},
+	{"lease", 1, lease_write},
+	{"flock_exclusive", 1, flock_exclusive},
+	{"inotify_outside", 1, inotify_outside},
+	{0},
 };

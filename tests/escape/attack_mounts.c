@@ -113,10 +113,10 @@ static int fsmount_none(char *const *arg)
 
 static int mount_setattr_path(char *const *arg)
 {
-	uint64_t attr[4] = { 0, MOUNT_ATTR_RDONLY, 0, 0 };
+	uint64_t attr[4] = {0, MOUNT_ATTR_RDONLY, 0, 0};
 
-	return outcome_reached(
-		syscall(NR_MOUNT_SETATTR, AT_FDCWD, arg[0], 0, attr, sizeof(attr)), EINVAL);
+	return outcome_reached(syscall(NR_MOUNT_SETATTR, AT_FDCWD, arg[0], 0, attr, sizeof(attr)),
+			       EINVAL);
 }
 
 /* FLAGS as a number */
@@ -198,25 +198,25 @@ static int clone3_flags(char *const *arg)
 }
 
 const struct attack attacks_mounts[] = {
-	{ "mount_fs", 1, mount_fs },
-	{ "mount_bind", 1, mount_bind },
-	{ "mount_remount", 1, mount_remount },
-	{ "umount2", 1, umount_path },
-	{ "pivot_root", 1, pivot },
-	{ "chroot", 1, chroot_path },
-	{ "open_tree", 1, open_tree_plain },
-	{ "open_tree_clone", 1, open_tree_clone },
-	{ "move_mount", 1, move_mount_path },
-	{ "fsopen", 0, fsopen_tmpfs },
-	{ "fspick", 1, fspick_path },
-	{ "fsconfig", 0, fsconfig_none },
-	{ "fsmount", 0, fsmount_none },
-	{ "mount_setattr", 1, mount_setattr_path },
-	{ "unshare", 1, unshare_flags },
-	{ "setns", 2, setns_file },
-	{ "setns_pidfd", 1, setns_pidfd },
-	{ "clone", 1, clone_flags },
-	{ "clone_parent", 0, clone_parent },
-	{ "clone3", 1, clone3_flags },
-	{ 0 },
+	{"mount_fs", 1, mount_fs},
+	{"mount_bind", 1, mount_bind},
+	{"mount_remount", 1, mount_remount},
+	{"umount2", 1, umount_path},
+	{"pivot_root", 1, pivot},
+	{"chroot", 1, chroot_path},
+	{"open_tree", 1, open_tree_plain},
+	{"open_tree_clone", 1, open_tree_clone},
+	{"move_mount", 1, move_mount_path},
+	{"fsopen", 0, fsopen_tmpfs},
+	{"fspick", 1, fspick_path},
+	{"fsconfig", 0, fsconfig_none},
+	{"fsmount", 0, fsmount_none},
+	{"mount_setattr", 1, mount_setattr_path},
+	{"unshare", 1, unshare_flags},
+	{"setns", 2, setns_file},
+	{"setns_pidfd", 1, setns_pidfd},
+	{"clone", 1, clone_flags},
+	{"clone_parent", 0, clone_parent},
+	{"clone3", 1, clone3_flags},
+	{0},
 };

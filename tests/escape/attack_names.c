@@ -75,7 +75,8 @@ static int rename_path(char *const *arg)
 
 static int rename_noreplace(char *const *arg)
 {
-	return outcome(syscall(SYS_renameat2, AT_FDCWD, arg[0], AT_FDCWD, arg[1], RENAME_NOREPLACE));
+	return outcome(
+		syscall(SYS_renameat2, AT_FDCWD, arg[0], AT_FDCWD, arg[1], RENAME_NOREPLACE));
 }
 
 static int rename_exchange(char *const *arg)
@@ -136,24 +137,24 @@ static int rename_dir_in(char *const *arg)
 }
 
 const struct attack attacks_names[] = {
-	{ "mkdir", 1, mkdir_path },
-	{ "rmdir", 1, rmdir_path },
-	{ "unlink", 1, unlink_path },
-	{ "unlinkat_dir", 1, unlinkat_dir },
-	{ "mknod_fifo", 1, mknod_fifo },
-	{ "mknod_socket", 1, mknod_socket },
-	{ "mknod_regular", 1, mknod_regular },
-	{ "mknod_block", 1, mknod_block },
-	{ "mknod_char", 1, mknod_char },
-	{ "symlink", 1, symlink_path },
-	{ "rename", 2, rename_path },
-	{ "rename_noreplace", 2, rename_noreplace },
-	{ "rename_exchange", 2, rename_exchange },
-	{ "rename_whiteout", 2, rename_whiteout },
-	{ "rename_dir_in", 3, rename_dir_in },
-	{ "link", 2, link_path },
-	{ "link_then_read", 2, link_then_read },
-	{ "linkat_procfd", 2, linkat_procfd },
-	{ "linkat_empty", 2, linkat_empty },
-	{ 0 },
+	{"mkdir", 1, mkdir_path},
+	{"rmdir", 1, rmdir_path},
+	{"unlink", 1, unlink_path},
+	{"unlinkat_dir", 1, unlinkat_dir},
+	{"mknod_fifo", 1, mknod_fifo},
+	{"mknod_socket", 1, mknod_socket},
+	{"mknod_regular", 1, mknod_regular},
+	{"mknod_block", 1, mknod_block},
+	{"mknod_char", 1, mknod_char},
+	{"symlink", 1, symlink_path},
+	{"rename", 2, rename_path},
+	{"rename_noreplace", 2, rename_noreplace},
+	{"rename_exchange", 2, rename_exchange},
+	{"rename_whiteout", 2, rename_whiteout},
+	{"rename_dir_in", 3, rename_dir_in},
+	{"link", 2, link_path},
+	{"link_then_read", 2, link_then_read},
+	{"linkat_procfd", 2, linkat_procfd},
+	{"linkat_empty", 2, linkat_empty},
+	{0},
 };

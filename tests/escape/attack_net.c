@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attacks over the network: TCP, UDP, raw and exotic sockets, fast open by every call that can carry
- * it, listening and binding without a grant.
+ * Attacks over the network: TCP, UDP, raw and exotic sockets, fast open by every call that can
+ * carry it, listening and binding without a grant.
  *
  * Invariant: only addresses of the loopback interface are used, where the harness listens.
  */
@@ -29,7 +29,7 @@ static struct sockaddr_in loopback4(const char *port)
 	return (struct sockaddr_in){
 		.sin_family = AF_INET,
 		.sin_port = htons((uint16_t)number(port)),
-		.sin_addr = { htonl(INADDR_LOOPBACK) },
+		.sin_addr = {htonl(INADDR_LOOPBACK)},
 	};
 }
 
@@ -61,7 +61,7 @@ static int tcp_connect_nonblock(char *const *arg)
 /* An IPv6 socket and a v4-mapped address. PORT */
 static int tcp_connect_mapped(char *const *arg)
 {
-	struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
+	struct sockaddr_in6 sa = {.sin6_family = AF_INET6};
 	int fd = socket(AF_INET6, SOCK_STREAM, 0);
 
 	if (fd < 0)
@@ -73,7 +73,7 @@ static int tcp_connect_mapped(char *const *arg)
 
 static int tcp_connect_v6(char *const *arg)
 {
-	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
 	int fd = socket(AF_INET6, SOCK_STREAM, 0);
 
 	if (fd < 0)
@@ -118,7 +118,7 @@ static int udp_high_bits(char *const *arg)
 
 static int udp_send_v6(char *const *arg)
 {
-	struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
+	struct sockaddr_in6 sa = {.sin6_family = AF_INET6};
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
 
 	if (fd < 0)
@@ -138,7 +138,8 @@ static int socketpair_of(char *const *arg)
 {
 	int sv[2];
 
-	return outcome(socketpair((int)number(arg[0]), (int)number(arg[1]), (int)number(arg[2]), sv));
+	return outcome(
+		socketpair((int)number(arg[0]), (int)number(arg[1]), (int)number(arg[2]), sv));
 }
 
 /* --- Fast open ----------------------------------------------------------------------------- */
@@ -167,10 +168,9 @@ static int fastopen_sendto_high(char *const *arg)
 static int fastopen_sendmsg(char *const *arg)
 {
 	struct sockaddr_in sa = loopback4(arg[0]);
-	struct iovec iov = { (char[]){ 'x' }, 1 };
+	struct iovec iov = {(char[]){'x'}, 1};
 	struct msghdr msg = {
-		.msg_name = &sa, .msg_namelen = sizeof(sa), .msg_iov = &iov, .msg_iovlen = 1
-	};
+		.msg_name = &sa, .msg_namelen = sizeof(sa), .msg_iov = &iov, .msg_iovlen = 1};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	if (fd < 0)
@@ -181,10 +181,11 @@ static int fastopen_sendmsg(char *const *arg)
 static int fastopen_sendmmsg(char *const *arg)
 {
 	struct sockaddr_in sa = loopback4(arg[0]);
-	struct iovec iov = { (char[]){ 'x' }, 1 };
-	struct mmsghdr batch = { .msg_hdr = {
-		.msg_name = &sa, .msg_namelen = sizeof(sa), .msg_iov = &iov, .msg_iovlen = 1
-	} };
+	struct iovec iov = {(char[]){'x'}, 1};
+	struct mmsghdr batch = {.msg_hdr = {.msg_name = &sa,
+					    .msg_namelen = sizeof(sa),
+					    .msg_iov = &iov,
+					    .msg_iovlen = 1}};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	if (fd < 0)
@@ -209,7 +210,7 @@ static int fastopen_option(char *const *arg)
 
 static int bind_family(sa_family_t family, const char *port)
 {
-	struct sockaddr_in sa = { .sin_family = family };
+	struct sockaddr_in sa = {.sin_family = family};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	if (fd < 0)
@@ -249,7 +250,7 @@ static int listen_unbound_v6(char *const *arg)
 static int interface_list(char *const *arg)
 {
 	struct ifreq req[8];
-	struct ifconf conf = { .ifc_len = sizeof(req), .ifc_req = req };
+	struct ifconf conf = {.ifc_len = sizeof(req), .ifc_req = req};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	return fd < 0 ? errno : outcome(ioctl(fd, SIOCGIFCONF, &conf));
@@ -257,7 +258,7 @@ static int interface_list(char *const *arg)
 
 static int interface_address(char *const *arg)
 {
-	struct ifreq req = { .ifr_name = "lo" };
+	struct ifreq req = {.ifr_name = "lo"};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	return fd < 0 ? errno : outcome(ioctl(fd, SIOCGIFADDR, &req));
@@ -265,7 +266,7 @@ static int interface_address(char *const *arg)
 
 static int interface_high_bits(char *const *arg)
 {
-	struct ifreq req = { .ifr_name = "lo" };
+	struct ifreq req = {.ifr_name = "lo"};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	if (fd < 0)
@@ -274,28 +275,28 @@ static int interface_high_bits(char *const *arg)
 }
 
 const struct attack attacks_net[] = {
-	{ "tcp_connect", 1, tcp_connect },
-	{ "tcp_connect_nonblock", 1, tcp_connect_nonblock },
-	{ "tcp_connect_mapped", 1, tcp_connect_mapped },
-	{ "tcp_connect_v6", 1, tcp_connect_v6 },
-	{ "mptcp_connect", 1, mptcp_connect },
-	{ "tcp_high_bits", 1, tcp_high_bits },
-	{ "udp_send", 1, udp_send },
-	{ "udp_high_bits", 1, udp_high_bits },
-	{ "udp_send_v6", 1, udp_send_v6 },
-	{ "socket", 3, socket_of },
-	{ "socketpair", 3, socketpair_of },
-	{ "fastopen_sendto", 1, fastopen_sendto },
-	{ "fastopen_sendto_high", 1, fastopen_sendto_high },
-	{ "fastopen_sendmsg", 1, fastopen_sendmsg },
-	{ "fastopen_sendmmsg", 1, fastopen_sendmmsg },
-	{ "fastopen_option", 1, fastopen_option },
-	{ "tcp_bind", 1, tcp_bind },
-	{ "tcp_bind_unspec", 1, tcp_bind_unspec },
-	{ "listen_unbound", 0, listen_unbound },
-	{ "listen_unbound_v6", 0, listen_unbound_v6 },
-	{ "interface_list", 0, interface_list },
-	{ "interface_address", 0, interface_address },
-	{ "interface_high_bits", 0, interface_high_bits },
-	{ 0 },
+	{"tcp_connect", 1, tcp_connect},
+	{"tcp_connect_nonblock", 1, tcp_connect_nonblock},
+	{"tcp_connect_mapped", 1, tcp_connect_mapped},
+	{"tcp_connect_v6", 1, tcp_connect_v6},
+	{"mptcp_connect", 1, mptcp_connect},
+	{"tcp_high_bits", 1, tcp_high_bits},
+	{"udp_send", 1, udp_send},
+	{"udp_high_bits", 1, udp_high_bits},
+	{"udp_send_v6", 1, udp_send_v6},
+	{"socket", 3, socket_of},
+	{"socketpair", 3, socketpair_of},
+	{"fastopen_sendto", 1, fastopen_sendto},
+	{"fastopen_sendto_high", 1, fastopen_sendto_high},
+	{"fastopen_sendmsg", 1, fastopen_sendmsg},
+	{"fastopen_sendmmsg", 1, fastopen_sendmmsg},
+	{"fastopen_option", 1, fastopen_option},
+	{"tcp_bind", 1, tcp_bind},
+	{"tcp_bind_unspec", 1, tcp_bind_unspec},
+	{"listen_unbound", 0, listen_unbound},
+	{"listen_unbound_v6", 0, listen_unbound_v6},
+	{"interface_list", 0, interface_list},
+	{"interface_address", 0, interface_address},
+	{"interface_high_bits", 0, interface_high_bits},
+	{0},
 };

@@ -217,16 +217,10 @@ static int leave_refork(char *const *arg)
 }
 
 const struct attack attacks_outlive[] = {
-	{ "leave_child", 0, leave_child },
-	{ "leave_setsid", 0, leave_setsid },
-	{ "leave_daemon", 0, leave_daemon },
-	{ "leave_pipe_holder", 0, leave_pipe_holder },
-	{ "leave_stopped", 0, leave_stopped },
-	{ "leave_vfork", 0, leave_vfork },
-	{ "leave_thread", 0, leave_thread },
-	{ "leave_subreaper", 0, leave_subreaper },
-	{ "leave_chain", 1, leave_chain },
-	{ "leave_storm", 1, leave_storm },
-	{ "leave_refork", 0, leave_refork },
-	{ 0 },
+	{"leave_child", 0, leave_child},     {"leave_setsid", 0, leave_setsid},
+	{"leave_daemon", 0, leave_daemon},   {"leave_pipe_holder", 0, leave_pipe_holder},
+	{"leave_stopped", 0, leave_stopped}, {"leave_vfork", 0, leave_vfork},
+	{"leave_thread", 0, leave_thread},   {"leave_subreaper", 0, leave_subreaper},
+	{"leave_chain", 1, leave_chain},     {"leave_storm", 1, leave_storm},
+	{"leave_refork", 0, leave_refork},   {0},
 };

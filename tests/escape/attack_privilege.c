@@ -24,7 +24,7 @@
 
 static int effective(uint32_t caps[CAP_WORDS])
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[CAP_WORDS];
 
 	if (syscall(SYS_capget, &head, data) < 0)
@@ -60,7 +60,7 @@ static int have_bounding(char *const *arg)
 static int exec_privileged(char *const *arg)
 {
 	char name[] = "have_capability";
-	char *const argv[] = { arg[0], name, NULL };
+	char *const argv[] = {arg[0], name, NULL};
 	pid_t pid = fork();
 	int status;
 
@@ -80,9 +80,9 @@ static int exec_privileged(char *const *arg)
 
 static int raise_all(void)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[CAP_WORDS] = {
-		{ 1U << CAP_SYS_ADMIN, 1U << CAP_SYS_ADMIN, 1U << CAP_SYS_ADMIN },
+		{1U << CAP_SYS_ADMIN, 1U << CAP_SYS_ADMIN, 1U << CAP_SYS_ADMIN},
 	};
 
 	return outcome(syscall(SYS_capset, &head, data));
@@ -95,7 +95,7 @@ static int capset_raise(char *const *arg)
 
 static int ambient_raise(char *const *arg)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[CAP_WORDS];
 
 	/* An ambient capability must be permitted and inheritable. */
@@ -174,7 +174,7 @@ static int nice_negative(char *const *arg)
 
 static int realtime(char *const *arg)
 {
-	struct sched_param param = { .sched_priority = 1 };
+	struct sched_param param = {.sched_priority = 1};
 
 	return outcome(sched_setscheduler(0, SCHED_FIFO, &param));
 }
@@ -188,19 +188,19 @@ static int clear_no_new_privs(char *const *arg)
 }
 
 const struct attack attacks_privilege[] = {
-	{ "have_capability", 0, have_capability },
-	{ "have_bounding", 0, have_bounding },
-	{ "exec_privileged", 1, exec_privileged },
-	{ "capset", 0, capset_raise },
-	{ "ambient_raise", 0, ambient_raise },
-	{ "setuid_root", 0, setuid_root },
-	{ "setresuid_root", 0, setresuid_root },
-	{ "setgid_root", 0, setgid_root },
-	{ "setgroups", 0, setgroups_root },
-	{ "rlimit_beyond", 1, rlimit_beyond },
-	{ "files_beyond", 1, files_beyond },
-	{ "nice_negative", 0, nice_negative },
-	{ "realtime", 0, realtime },
-	{ "clear_no_new_privs", 0, clear_no_new_privs },
-	{ 0 },
+	{"have_capability", 0, have_capability},
+	{"have_bounding", 0, have_bounding},
+	{"exec_privileged", 1, exec_privileged},
+	{"capset", 0, capset_raise},
+	{"ambient_raise", 0, ambient_raise},
+	{"setuid_root", 0, setuid_root},
+	{"setresuid_root", 0, setresuid_root},
+	{"setgid_root", 0, setgid_root},
+	{"setgroups", 0, setgroups_root},
+	{"rlimit_beyond", 1, rlimit_beyond},
+	{"files_beyond", 1, files_beyond},
+	{"nice_negative", 0, nice_negative},
+	{"realtime", 0, realtime},
+	{"clear_no_new_privs", 0, clear_no_new_privs},
+	{0},
 };

@@ -66,8 +66,8 @@ static int ptrace_traceme(char *const *arg)
 static int vm_readv(char *const *arg)
 {
 	char buf[8];
-	struct iovec local = { buf, sizeof(buf) };
-	struct iovec remote = { (void *)(uintptr_t)number(arg[1]), sizeof(buf) };
+	struct iovec local = {buf, sizeof(buf)};
+	struct iovec remote = {(void *)(uintptr_t)number(arg[1]), sizeof(buf)};
 
 	return outcome(process_vm_readv(pid_of(arg[0]), &local, 1, &remote, 1, 0));
 }
@@ -75,8 +75,8 @@ static int vm_readv(char *const *arg)
 static int vm_writev(char *const *arg)
 {
 	char buf[8] = "VICTIM!";
-	struct iovec local = { buf, sizeof(buf) };
-	struct iovec remote = { (void *)(uintptr_t)number(arg[1]), sizeof(buf) };
+	struct iovec local = {buf, sizeof(buf)};
+	struct iovec remote = {(void *)(uintptr_t)number(arg[1]), sizeof(buf)};
 
 	return outcome(process_vm_writev(pid_of(arg[0]), &local, 1, &remote, 1, 0));
 }
@@ -109,15 +109,15 @@ static int tgkill_pid(char *const *arg)
 
 static int sigqueue_pid(char *const *arg)
 {
-	return outcome(sigqueue(pid_of(arg[0]), SIGUSR1, (union sigval){ .sival_int = 1 }));
+	return outcome(sigqueue(pid_of(arg[0]), SIGUSR1, (union sigval){.sival_int = 1}));
 }
 
 static int tgsigqueue_pid(char *const *arg)
 {
-	siginfo_t info = { .si_signo = SIGUSR1, .si_code = SI_QUEUE };
+	siginfo_t info = {.si_signo = SIGUSR1, .si_code = SI_QUEUE};
 
-	return outcome(syscall(SYS_rt_tgsigqueueinfo, pid_of(arg[0]), pid_of(arg[0]), SIGUSR1,
-			       &info));
+	return outcome(
+		syscall(SYS_rt_tgsigqueueinfo, pid_of(arg[0]), pid_of(arg[0]), SIGUSR1, &info));
 }
 
 static int pidfd_signal(char *const *arg)
@@ -175,7 +175,7 @@ static int kcmp_pid(char *const *arg)
 static int madvise_self(char *const *arg)
 {
 	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct iovec v = { page, 4096 };
+	struct iovec v = {page, 4096};
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	if (fd < 0 || page == MAP_FAILED)
@@ -211,14 +211,14 @@ static int affinity_set(char *const *arg)
 
 static int scheduler_set(char *const *arg)
 {
-	struct sched_param param = { 0 };
+	struct sched_param param = {0};
 
 	return outcome(sched_setscheduler(pid_of(arg[0]), SCHED_OTHER, &param));
 }
 
 static int schedattr_set(char *const *arg)
 {
-	uint32_t attr[12] = { 48 };
+	uint32_t attr[12] = {48};
 
 	return outcome(syscall(SYS_sched_setattr, pid_of(arg[0]), attr, 0));
 }
@@ -285,37 +285,37 @@ static int getpgid_pid(char *const *arg)
 }
 
 const struct attack attacks_process[] = {
-	{ "ptrace_attach", 1, ptrace_attach },
-	{ "ptrace_seize", 1, ptrace_seize },
-	{ "ptrace_traceme", 0, ptrace_traceme },
-	{ "vm_readv", 2, vm_readv },
-	{ "vm_writev", 2, vm_writev },
-	{ "kill", 1, kill_pid },
-	{ "kill_zero", 1, kill_zero },
-	{ "kill_group", 1, kill_group },
-	{ "tkill", 1, tkill_pid },
-	{ "tgkill", 1, tgkill_pid },
-	{ "sigqueue", 1, sigqueue_pid },
-	{ "tgsigqueue", 1, tgsigqueue_pid },
-	{ "pidfd_signal", 1, pidfd_signal },
-	{ "fown_signal", 1, fown_signal },
-	{ "pidfd_getfd", 2, pidfd_getfd_of },
-	{ "pidfd_getfd_self", 0, pidfd_getfd_self },
-	{ "kcmp", 1, kcmp_pid },
-	{ "process_madvise", 0, madvise_self },
-	{ "prlimit_set", 1, prlimit_set },
-	{ "prlimit_get", 1, prlimit_get },
-	{ "sched_setaffinity", 1, affinity_set },
-	{ "sched_setscheduler", 1, scheduler_set },
-	{ "sched_setattr", 1, schedattr_set },
-	{ "setpriority", 1, priority_set },
-	{ "setpriority_user", 0, priority_user },
-	{ "ioprio_set", 1, ioprio_set_pid },
-	{ "migrate_pages", 1, migrate_pages_pid },
-	{ "proc_file", 2, proc_file },
-	{ "proc_mem_write", 2, proc_mem_write },
-	{ "proc_oom_adj", 1, proc_oom_adj },
-	{ "proc_visible", 1, proc_visible },
-	{ "getpgid", 1, getpgid_pid },
-	{ 0 },
+	{"ptrace_attach", 1, ptrace_attach},
+	{"ptrace_seize", 1, ptrace_seize},
+	{"ptrace_traceme", 0, ptrace_traceme},
+	{"vm_readv", 2, vm_readv},
+	{"vm_writev", 2, vm_writev},
+	{"kill", 1, kill_pid},
+	{"kill_zero", 1, kill_zero},
+	{"kill_group", 1, kill_group},
+	{"tkill", 1, tkill_pid},
+	{"tgkill", 1, tgkill_pid},
+	{"sigqueue", 1, sigqueue_pid},
+	{"tgsigqueue", 1, tgsigqueue_pid},
+	{"pidfd_signal", 1, pidfd_signal},
+	{"fown_signal", 1, fown_signal},
+	{"pidfd_getfd", 2, pidfd_getfd_of},
+	{"pidfd_getfd_self", 0, pidfd_getfd_self},
+	{"kcmp", 1, kcmp_pid},
+	{"process_madvise", 0, madvise_self},
+	{"prlimit_set", 1, prlimit_set},
+	{"prlimit_get", 1, prlimit_get},
+	{"sched_setaffinity", 1, affinity_set},
+	{"sched_setscheduler", 1, scheduler_set},
+	{"sched_setattr", 1, schedattr_set},
+	{"setpriority", 1, priority_set},
+	{"setpriority_user", 0, priority_user},
+	{"ioprio_set", 1, ioprio_set_pid},
+	{"migrate_pages", 1, migrate_pages_pid},
+	{"proc_file", 2, proc_file},
+	{"proc_mem_write", 2, proc_mem_write},
+	{"proc_oom_adj", 1, proc_oom_adj},
+	{"proc_visible", 1, proc_visible},
+	{"getpgid", 1, getpgid_pid},
+	{0},
 };

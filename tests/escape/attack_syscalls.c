@@ -3,9 +3,9 @@
  * Attacks by system calls that no sandboxed program needs: kernel interfaces with a large surface,
  * calls that change the machine, foreign architectures and numbers outside the table.
  *
- * Invariant: arguments are such that the call, let through and allowed, changes nothing: a bad magic
- * number, an invalid descriptor, the value that is already there. An attack that gets as far as the
- * kernel's check of its arguments counts as having worked.
+ * Invariant: arguments are such that the call, let through and allowed, changes nothing: a bad
+ * magic number, an invalid descriptor, the value that is already there. An attack that gets as far
+ * as the kernel's check of its arguments counts as having worked.
  */
 #include "attack.h"
 
@@ -27,7 +27,7 @@
 
 static int io_uring_setup(char *const *arg)
 {
-	uint32_t params[32] = { 0 };
+	uint32_t params[32] = {0};
 
 	return outcome(syscall(SYS_io_uring_setup, 1, params));
 }
@@ -45,8 +45,7 @@ static int io_uring_register(char *const *arg)
 static int bpf_map(char *const *arg)
 {
 	union bpf_attr attr = {
-		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1
-	};
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 
 	return outcome(syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)));
 }
@@ -118,7 +117,7 @@ static int delete_module_none(char *const *arg)
 
 static int clock_set(char *const *arg)
 {
-	struct timespec bad = { 0, 2000000000L };
+	struct timespec bad = {0, 2000000000L};
 
 	return outcome_reached(syscall(SYS_clock_settime, CLOCK_REALTIME, &bad), EINVAL);
 }
@@ -131,14 +130,14 @@ static int settimeofday_none(char *const *arg)
 
 static int adjtimex_tick(char *const *arg)
 {
-	struct timex t = { .modes = ADJ_TICK, .tick = 1 };
+	struct timex t = {.modes = ADJ_TICK, .tick = 1};
 
 	return outcome_reached(syscall(SYS_adjtimex, &t), EINVAL);
 }
 
 static int clock_adjtime_tick(char *const *arg)
 {
-	struct timex t = { .modes = ADJ_TICK, .tick = 1 };
+	struct timex t = {.modes = ADJ_TICK, .tick = 1};
 
 	return outcome_reached(syscall(SYS_clock_adjtime, CLOCK_REALTIME, &t), EINVAL);
 }
@@ -207,7 +206,7 @@ static int name_to_handle(char *const *arg)
 	struct {
 		struct file_handle handle;
 		char bytes[128];
-	} h = { .handle = { .handle_bytes = 128 } };
+	} h = {.handle = {.handle_bytes = 128}};
 	int mount_id;
 
 	return outcome(name_to_handle_at(AT_FDCWD, arg[0], &h.handle, &mount_id, 0));
@@ -218,7 +217,7 @@ static int open_by_handle(char *const *arg)
 	struct {
 		struct file_handle handle;
 		char bytes[8];
-	} h = { .handle = { .handle_bytes = 8, .handle_type = 1 } };
+	} h = {.handle = {.handle_bytes = 8, .handle_type = 1}};
 	int dir = open(arg[0], O_RDONLY | O_DIRECTORY);
 
 	if (dir < 0)
@@ -244,8 +243,8 @@ static int set_personality(char *const *arg)
 
 static int seccomp_listener(char *const *arg)
 {
-	struct sock_filter allow[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
-	struct sock_fprog prog = { 1, allow };
+	struct sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog prog = {1, allow};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return ATTACK_NA;
@@ -335,47 +334,47 @@ static int int80_socketcall(char *const *arg)
 #endif
 
 const struct attack attacks_syscalls[] = {
-	{ "io_uring_setup", 0, io_uring_setup },
-	{ "io_uring_enter", 0, io_uring_enter },
-	{ "io_uring_register", 0, io_uring_register },
-	{ "bpf", 0, bpf_map },
-	{ "perf_event_open", 0, perf_event },
-	{ "userfaultfd", 0, userfaultfd_open },
-	{ "keyctl", 0, keyctl_session },
-	{ "add_key", 0, add_key_user },
-	{ "request_key", 0, request_key_user },
-	{ "memfd_secret", 0, memfd_secret_open },
-	{ "kexec_load", 0, kexec_load_none },
-	{ "kexec_file_load", 0, kexec_file_none },
-	{ "init_module", 0, init_module_none },
-	{ "finit_module", 0, finit_module_none },
-	{ "delete_module", 0, delete_module_none },
-	{ "clock_settime", 0, clock_set },
-	{ "settimeofday", 0, settimeofday_none },
-	{ "adjtimex", 0, adjtimex_tick },
-	{ "clock_adjtime", 0, clock_adjtime_tick },
-	{ "syslog", 0, syslog_size },
-	{ "reboot", 0, reboot_bad_magic },
-	{ "swapon", 0, swapon_none },
-	{ "swapoff", 0, swapoff_none },
-	{ "acct", 0, acct_none },
-	{ "quotactl", 0, quotactl_sync },
-	{ "iopl", 0, iopl_3 },
-	{ "ioperm", 0, ioperm_port },
-	{ "vhangup", 0, vhangup_self },
-	{ "sethostname", 0, sethostname_same },
-	{ "setdomainname", 0, setdomainname_same },
-	{ "name_to_handle_at", 1, name_to_handle },
-	{ "open_by_handle_at", 1, open_by_handle },
-	{ "fanotify_init", 0, fanotify },
-	{ "lookup_dcookie", 0, lookup_dcookie },
-	{ "personality", 1, set_personality },
-	{ "seccomp_listener", 0, seccomp_listener },
-	{ "set_securebits", 0, set_securebits },
-	{ "set_mm", 0, set_mm },
-	{ "nr", 1, nr_raw },
-	{ "int80_getpid", 0, int80_getpid },
-	{ "int80_open", 1, int80_open },
-	{ "int80_socketcall", 0, int80_socketcall },
-	{ 0 },
+	{"io_uring_setup", 0, io_uring_setup},
+	{"io_uring_enter", 0, io_uring_enter},
+	{"io_uring_register", 0, io_uring_register},
+	{"bpf", 0, bpf_map},
+	{"perf_event_open", 0, perf_event},
+	{"userfaultfd", 0, userfaultfd_open},
+	{"keyctl", 0, keyctl_session},
+	{"add_key", 0, add_key_user},
+	{"request_key", 0, request_key_user},
+	{"memfd_secret", 0, memfd_secret_open},
+	{"kexec_load", 0, kexec_load_none},
+	{"kexec_file_load", 0, kexec_file_none},
+	{"init_module", 0, init_module_none},
+	{"finit_module", 0, finit_module_none},
+	{"delete_module", 0, delete_module_none},
+	{"clock_settime", 0, clock_set},
+	{"settimeofday", 0, settimeofday_none},
+	{"adjtimex", 0, adjtimex_tick},
+	{"clock_adjtime", 0, clock_adjtime_tick},
+	{"syslog", 0, syslog_size},
+	{"reboot", 0, reboot_bad_magic},
+	{"swapon", 0, swapon_none},
+	{"swapoff", 0, swapoff_none},
+	{"acct", 0, acct_none},
+	{"quotactl", 0, quotactl_sync},
+	{"iopl", 0, iopl_3},
+	{"ioperm", 0, ioperm_port},
+	{"vhangup", 0, vhangup_self},
+	{"sethostname", 0, sethostname_same},
+	{"setdomainname", 0, setdomainname_same},
+	{"name_to_handle_at", 1, name_to_handle},
+	{"open_by_handle_at", 1, open_by_handle},
+	{"fanotify_init", 0, fanotify},
+	{"lookup_dcookie", 0, lookup_dcookie},
+	{"personality", 1, set_personality},
+	{"seccomp_listener", 0, seccomp_listener},
+	{"set_securebits", 0, set_securebits},
+	{"set_mm", 0, set_mm},
+	{"nr", 1, nr_raw},
+	{"int80_getpid", 0, int80_getpid},
+	{"int80_open", 1, int80_open},
+	{"int80_socketcall", 0, int80_socketcall},
+	{0},
 };

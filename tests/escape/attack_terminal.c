@@ -75,13 +75,13 @@ static int other_terminal_fd(char *const *arg)
 }
 
 const struct attack attacks_terminal[] = {
-	{ "tiocsti", 0, tiocsti },
-	{ "tiocsti_high", 1, tiocsti_high },
-	{ "tiocsti_dev_tty", 0, tiocsti_dev_tty },
-	{ "tioclinux", 0, tioclinux },
-	{ "tioclinux_high", 1, tioclinux_high },
-	{ "tioccons", 0, tioccons },
-	{ "other_terminal", 1, other_terminal },
-	{ "other_terminal_fd", 2, other_terminal_fd },
-	{ 0 },
+	{"tiocsti", 0, tiocsti},
+	{"tiocsti_high", 1, tiocsti_high},
+	{"tiocsti_dev_tty", 0, tiocsti_dev_tty},
+	{"tioclinux", 0, tioclinux},
+	{"tioclinux_high", 1, tioclinux_high},
+	{"tioccons", 0, tioccons},
+	{"other_terminal", 1, other_terminal},
+	{"other_terminal_fd", 2, other_terminal_fd},
+	{0},
 };

@@ -244,6 +244,8 @@ MOUNTS = [
     for call in ("unshare", "clone") for name, flag in NAMESPACE_FLAGS.items() if name != "user"
 ]
 
+NUMBER_1 = Lacks("EACCES", "root of this machine has fewer capabilities than its number 1", AS_ROOT)
+
 PROCESSES = [
     Row("ptrace_attach", "{pid}", expect=EPERM),
     Row("ptrace_seize", "{pid}", expect=EPERM),
@@ -273,6 +275,16 @@ PROCESSES = [
     Row("setpriority_user", expect=EPERM, witness="priority"),
     Row("ioprio_set", "{pid}", expect=TUNE),
     Row("migrate_pages", "{pid}", expect=TUNE),
+    # The guardian, which is number 1 in the base; outside, the machine's own number 1.
+    Row("prlimit_set", "1", expect=EPERM, control=AS_ROOT, name="prlimit_guardian"),
+    Row("kill_zero", "1", expect=EPERM, control=AS_ROOT, name="kill_guardian"),
+    Row("sched_setaffinity", "1", expect=EPERM, control=AS_ROOT, name="affinity_guardian"),
+    Row("proc_file", "1", "environ", expect=PROC, control=NUMBER_1, name="guardian_environ"),
+    Row("proc_file", "1", "mem", expect=PROC, control=NUMBER_1, name="guardian_mem"),
+    Row("proc_prefix_read", "/proc/1/root", "{secret}", expect=PROC, control=NUMBER_1,
+        name="guardian_root"),
+    Row("proc_prefix_read", "/proc/1/cwd", "{secret}", expect=PROC, control=NUMBER_1,
+        name="guardian_cwd"),
     Row("proc_visible", "{pid}", expect=PROC),
     Row("proc_mem_write", "{pid}", "{addr}", expect=PROC),
     Row("proc_oom_adj", "{pid}", expect=PROC),

@@ -75,16 +75,16 @@ static void add_rule(char *spec)
 	emit((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, kind == '=' ? 1 : 3));
 	if (kind != '=') {
 		load((uint32_t)(offsetof(struct seccomp_data, args) + 8 * arg));
-		emit((struct sock_filter)BPF_JUMP(
-			BPF_JMP | (kind == '&' ? BPF_JSET : BPF_JEQ) | BPF_K, (uint32_t)value, 0, 1));
+		emit((struct sock_filter)BPF_JUMP(BPF_JMP | (kind == '&' ? BPF_JSET : BPF_JEQ) |
+							  BPF_K,
+						  (uint32_t)value, 0, 1));
 	}
-	emit((struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-					  SECCOMP_RET_ERRNO | (uint32_t)code));
+	emit((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)code));
 }
 
 int main(int argc, char **argv)
 {
-	struct sock_fprog prog = { .filter = insns };
+	struct sock_fprog prog = {.filter = insns};
 	int i = 1;
 
 	for (; i < argc && strcmp(argv[i], "--") != 0; i++)

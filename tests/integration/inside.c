@@ -44,9 +44,9 @@ static void print_signals(void)
 
 static const char *kind(mode_t mode)
 {
-	return S_ISREG(mode)    ? "file"
-	       : S_ISDIR(mode)  ? "dir"
-	       : S_ISCHR(mode)  ? "char"
+	return S_ISREG(mode)	? "file"
+	       : S_ISDIR(mode)	? "dir"
+	       : S_ISCHR(mode)	? "char"
 	       : S_ISFIFO(mode) ? "pipe"
 	       : S_ISSOCK(mode) ? "socket"
 				: "other";
@@ -116,7 +116,7 @@ static void print_place(void)
 
 static void print_terminal(void)
 {
-	struct winsize ws = { 0 };
+	struct winsize ws = {0};
 
 	if (!isatty(0))
 		return;

@@ -3,6 +3,7 @@
 
 import errno
 import os
+import resource
 import socket
 import subprocess
 
@@ -208,6 +209,21 @@ def test_b48_the_lsm_list_file_is_not_needed(is_root):
     r = harness.run(["/usr/bin/unshare", "-m", "/bin/sh", "-c", hide],
                     account=harness.ROOT_USER)
     quiet_ok(r)
+
+
+@pytest.mark.parametrize("mode", ["base", "nobase", "unsup"])
+def test_h7_12_want_of_descriptors_never_opens_the_sandbox(place, mode):
+    """At every small limit the start is refused in one line, or the sandbox is whole."""
+    secret = place.file("secret", "the secret")
+    argv = harness.MODES[mode].command([], ["/bin/cat", secret])
+    outcomes = set()
+    for n in range(3, 48):
+        r = harness.run(argv, preexec=lambda n=n: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                     (n, n)))
+        assert "the secret" not in r.out, f"{n}{r!r}"
+        assert r.code != 0, f"{n}{r!r}"
+        outcomes.add(r.code)
+    assert 1 in outcomes, "no run was started at all"
 
 
 def test_same_sandbox_signals_work():

@@ -152,6 +152,21 @@ def test_cwd_lies_on_the_writable_mount_of_the_base(place):
     quiet_ok(script(["-w", place.dir("w2"), "--cwd", place.top / "w2"], "echo x > new"))
 
 
+def test_h7_8_cwd_on_a_covered_mount_is_left():
+    """A directory of the host's /dev/shm cannot be reached by name in the base, nor by staying."""
+    top = f"/dev/shm/h4-{os.getpid()}"
+    os.mkdir(top, 0o755)
+    try:
+        with open(top + "/f", "w") as f:
+            f.write("secret of the host")
+        harness.USER.own(top)
+        r = script(["-r", "/"], "cat f; pwd", cwd=top)
+        assert "secret" not in r.out
+        assert r.out == "/\n"
+    finally:
+        shutil.rmtree(top)
+
+
 @pytest.mark.parametrize("mode", ["base", "nobase", "unsup"])
 def test_env_flag(mode):
     r = quiet_ok(script(["--env", "A=1", "--env", "B=x=y", "--env", "A=2", "--env", "EMPTY="],

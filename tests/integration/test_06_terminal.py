@@ -259,6 +259,32 @@ def test_pty_settings_are_restored(tty, place):
         assert tty_settings(tty) == before
 
 
+@pytest.mark.parametrize("mode", ["base", "nobase"])
+def test_h7_5_pty_with_a_closed_reader(tty, place, mode):
+    """`sandlock run --pty … yes | head -1` ends, and the terminal is as before."""
+    with shell(tty, place):
+        before = tty_settings(tty)
+        tty.send(words(mode, "/usr/bin/yes", flags=["--pty"]) + " | head -1\n")
+        tty.expect("\ny\r")
+        tty.expect("<ready>")
+        assert tty_settings(tty) == before
+
+
+@pytest.mark.parametrize("mode", ["base", "nobase"])
+def test_h7_6_end_of_a_background_job_leaves_the_terminal(tty, place, mode):
+    with shell(tty, place):
+        tty.send(words(mode, "/bin/sh", "-c", "echo started; sleep 1; echo finished") + "\n")
+        tty.expect("started\r\n")
+        tty.send("\x1a")
+        tty.expect("Stopped")
+        tty.expect("<ready>")
+        tty.send("bg\n")
+        tty.expect("finished\r\n")
+        tty.send("wait; read x && echo got=$x\n")
+        tty.send("abc\n")
+        tty.expect("got=abc\r\n")
+
+
 @pytest.mark.parametrize("mode", ["base"])
 def test_b112_ptys_inside(mode):
     code = "import pty, sys\nsys.exit(pty.spawn('/bin/true'))"

@@ -213,6 +213,65 @@ def test_x3_killed_runs_leave_the_process_list_as_it_was(mode):
         assert left == [], harness.describe(left)
 
 
+# --- What the attacker of the first day found ---------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", SUPERVISED)
+def test_h7_1_storm_of_zombies_does_not_starve_the_time_out(mode):
+    """The guardian's reaping must not keep it from its other duties."""
+    text = ("import os\n"
+            "for _ in range(4):\n"
+            "    if os.fork() == 0:\n"
+            "        break\n"
+            "while True:\n"
+            "    if os.fork() == 0:\n"
+            "        if os.fork() == 0:\n"
+            "            os._exit(0)\n"
+            "        os._exit(0)\n"
+            "    os.wait()\n")
+    r = harness.sandbox(["-t", "1"], [harness.PYTHON, "-c", text], mode=mode)
+    assert r.code == 124, f"{r!r}"
+
+
+@pytest.mark.parametrize("sig", ["TSTP", "TTIN", "TTOU", "STOP"])
+@pytest.mark.parametrize("mode", SUPERVISED)
+def test_h7_2_stopped_command_cannot_stop_sandlock(mode, sig):
+    r = script(["-t", "1"], f"kill -{sig} $$; sleep 30", mode=mode)
+    assert r.code == 124, f"{r!r}"
+
+
+@pytest.mark.parametrize("mode", SUPERVISED)
+def test_h7_3_full_pipe_on_standard_error(mode):
+    """A time-out never waits for who reads: the status line comes, and sandlock ends."""
+    m = harness.MODES[mode]
+    status, w = os.pipe()
+    err, err_w = os.pipe()
+    argv = m.command(["--status-fd", str(w), "-t", "1"],
+                     ["/bin/sh", "-c", "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa >&2; done"])
+    with harness.Running(argv, pass_fds=(w,), stderr=err_w) as running:
+        os.close(w)
+        os.close(err_w)
+        assert running.proc.wait(30) == 124
+    with os.fdopen(status) as f:
+        assert '"timeout"' in f.read()
+    os.close(err)
+
+
+@pytest.mark.parametrize("mode", SUPERVISED)
+def test_h7_4_closed_standard_error(mode):
+    m = harness.MODES[mode]
+    status, w = os.pipe()
+    err, err_w = os.pipe()
+    os.close(err)
+    argv = m.command(["--status-fd", str(w), "-t", "0.5"], ["/bin/sleep", "73.5"])
+    with harness.Running(argv, pass_fds=(w,), stderr=err_w) as running:
+        os.close(w)
+        os.close(err_w)
+        assert running.proc.wait(30) == 124
+    with os.fdopen(status) as f:
+        assert '"timeout"' in f.read()
+
+
 # --- An embedding host -----------------------------------------------------------------------
 
 
