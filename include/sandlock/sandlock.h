@@ -225,6 +225,13 @@ SANDLOCK_API void sandlock_process_free(struct sandlock_process *process);
 /* The rungs in use as one JSON object: base, view, protections, waivers. Owned by the caller. */
 SANDLOCK_API int sandlock_process_rungs(const struct sandlock_process *process, char **ret_json);
 
+/*
+ * The same for a policy, found out by starting it up to the exec and no further: nothing is run.
+ * Fails as sandlock_spawn would.
+ */
+SANDLOCK_API int sandlock_policy_rungs(struct sandlock_policy *policy, char **ret_json,
+				       struct sandlock_error *err);
+
 /* --- Events ------------------------------------------------------------------------------- */
 
 /*

@@ -139,6 +139,17 @@ static int print_text(const char *name)
 	return CLI_OK;
 }
 
+/* What would hold the sandbox together: a comment in TOML; JSON has none, so on standard error. */
+static void show_rungs(struct run *run)
+{
+	auto_free char *json = NULL;
+	bool ok = sandlock_policy_rungs(run->policy, &json, &run->err) == 0;
+	if (run->cli.print_policy == 2)
+		cli_error(0, "rungs: %s", ok ? json : run->err.msg);
+	else
+		printf("# rungs: %s\n", ok ? json : run->err.msg);
+}
+
 static int print_policy(struct run *run)
 {
 	auto_free char *text = NULL;
@@ -147,6 +158,7 @@ static int print_policy(struct run *run)
 		return fail(run, CLI_ERROR);
 	show_warnings(run);
 	fputs(text, stdout);
+	show_rungs(run);
 	return fflush(stdout) == 0 ? CLI_OK : CLI_ERROR;
 }
 

@@ -151,7 +151,8 @@ static int make_pty(struct guardian *g)
 static void close_rest(struct guardian *g)
 {
 	struct job *job = g->job;
-	int keep[] = {job->ctl, job->host_pidfd, g->sigfd, job->lock_fd, job->dir_fd, job->tmp_fd};
+	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	job->lock_fd,
+		      job->dir_fd, job->tmp_fd,	    job->top_fd};
 	unsigned int from = 0;
 	for (;;) {
 		unsigned int next = ~0U;
@@ -334,6 +335,8 @@ static void cleanup(struct job *job)
 		raw_remove_tree(job->tmp_fd, job->tmp_name);
 	if (job->dir_fd >= 0 && job->dir_name)
 		raw_remove_tree(job->dir_fd, job->dir_name);
+	if (job->top_fd >= 0 && job->top_name)
+		raw_syscall3(SYS_unlinkat, job->top_fd, job->top_name, 0x200 /* AT_REMOVEDIR */);
 }
 
 static int setup(struct guardian *g)

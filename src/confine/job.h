@@ -167,7 +167,9 @@ struct job {
 	int lock_fd;	      /* held open for as long as the guardian lives; -1: none */
 	int dir_fd;	      /* runtime directory that holds DIR_NAME; -1: none */
 	const char *dir_name; /* emptied and removed at the end */
-	int tmp_fd;	      /* directory that holds TMP_NAME; -1: none */
+	int top_fd; /* what holds the runtime directory, to remove it if it is empty then */
+	const char *top_name;
+	int tmp_fd; /* directory that holds TMP_NAME; -1: none */
 	const char *tmp_name;
 	int32_t host_pid;
 

@@ -105,6 +105,7 @@ static int job_new(bool shared_file, bool separate_vm, struct job **ret_job)
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = -1;
 	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->dir_fd = job->tmp_fd = -1;
+	job->top_fd = -1;
 	*ret_job = job;
 	return 0;
 }
@@ -455,8 +456,11 @@ int job_build(struct job_request *req, struct job **ret_job, struct sandlock_err
 		job->tmp_name = job_strdup(job, req->tmp_name);
 	job->dir_fd = req->registry.dir_fd;
 	job->lock_fd = req->registry.lock_fd;
-	if (req->registry.name)
+	job->top_fd = req->registry.top_fd;
+	if (req->registry.name) {
 		job->dir_name = job_strdup(job, req->registry.name);
+		job->top_name = job_strdup(job, req->registry.top_name);
+	}
 	*ret_job = job;
 	return 0;
 }

@@ -29,6 +29,8 @@ enum rung {
 struct registry_entry {
 	int dir_fd;  /* the runtime directory, -1: none */
 	int lock_fd; /* flock held while the sandbox lives */
+	int top_fd;  /* what holds the runtime directory */
+	char *top_name;
 	char *name;
 };
 
@@ -101,6 +103,9 @@ int call_fail(struct sandlock_error *err, const char *what, const char *call, un
 bool exec_explain(const struct job_request *req, const struct job *job, char *ret_text,
 		  size_t size);
 
+/* What holds a sandbox together, as one JSON object (rungs.c). */
+char *rungs_json(enum rung rung, const struct landlock_caps *caps,
+		 const enum protection_state prot[PROT_COUNT]);
 /* Warns of read grants that named nothing. */
 void warn_missing(const struct job_request *req, const struct job *job);
 int launch(struct job_request *req, struct sandlock_process **ret_process,

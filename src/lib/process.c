@@ -86,8 +86,10 @@ static void request_done(struct job_request *req, bool started)
 		unlinkat(req->tmp_fd, req->tmp_name, AT_REMOVEDIR);
 	util_close(req->tmp_fd);
 	free(req->tmp_name);
-	if (!started && req->registry.name)
+	if (!started && req->registry.name) {
 		raw_remove_tree(req->registry.dir_fd, req->registry.name);
+		unlinkat(req->registry.top_fd, req->registry.top_name, AT_REMOVEDIR);
+	}
 	registry_done(&req->registry);
 }
 
@@ -95,7 +97,7 @@ static int spawn_on(struct sandlock_policy *policy, struct job_request *req,
 		    struct sandlock_process **ret_process, struct sandlock_error *err)
 {
 	int r = 0;
-	req->tmp_fd = req->registry.dir_fd = req->registry.lock_fd = -1;
+	req->tmp_fd = req->registry.dir_fd = req->registry.lock_fd = req->registry.top_fd = -1;
 	req->tmp_name = NULL;
 	make_tmpdir(req);
 	if (req->policy->name && req->rung != RUNG_NONE)
@@ -190,6 +192,30 @@ int sandlock_policy_no_supervisor(struct sandlock_policy *policy)
 	return r < 0 ? r : p->no_supervisor;
 }
 
+/* On the best rung that the policy allows and this place can give. REQ->rung says which. */
+static int spawn_best(struct sandlock_policy *policy, struct job_request *req,
+		      struct sandlock_process **ret_process, struct sandlock_error *err)
+{
+	const struct policy *p = req->policy;
+	req->rung = RUNG_BASE;
+	if (p->no_supervisor)
+		req->rung = RUNG_NONE;
+	else if (p->view == VIEW_NOTIFY || (p->view == VIEW_AUTO && policy->base_impossible))
+		req->rung = RUNG_PLAIN;
+	if (!p->no_supervisor && is_supervised_inside())
+		return api_fail(
+			err, SANDLOCK_E_UNSUPPORTED, EBUSY,
+			"This is already inside a supervised sandbox, and the kernel gives a "
+			"process one supervisor: use --no-supervisor here, or for the outer one");
+	int r = spawn_on(policy, req, ret_process, err);
+	if (r < 0 && req->rung == RUNG_BASE && p->view == VIEW_AUTO && base_failed(req)) {
+		policy->base_impossible = true;
+		req->rung = RUNG_PLAIN;
+		r = spawn_on(policy, req, ret_process, err);
+	}
+	return r;
+}
+
 int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 		   struct sandlock_process **ret_process, struct sandlock_error *err)
 {
@@ -198,26 +224,9 @@ int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 	int r = prepare(policy, spawn, &sp, &p, err);
 	if (r < 0)
 		return r;
-	struct job_request req = {.policy = p,
-				  .spawn = &sp,
-				  .caps = &policy->caps,
-				  .rung = RUNG_BASE,
-				  .warnings = &policy->warnings};
-	if (p->no_supervisor)
-		req.rung = RUNG_NONE;
-	else if (p->view == VIEW_NOTIFY || (p->view == VIEW_AUTO && policy->base_impossible))
-		req.rung = RUNG_PLAIN;
-	if (!p->no_supervisor && is_supervised_inside())
-		return api_fail(
-			err, SANDLOCK_E_UNSUPPORTED, EBUSY,
-			"This is already inside a supervised sandbox, and the kernel gives a "
-			"process one supervisor: use --no-supervisor here, or for the outer one");
-	r = spawn_on(policy, &req, ret_process, err);
-	if (r < 0 && req.rung == RUNG_BASE && p->view == VIEW_AUTO && base_failed(&req)) {
-		policy->base_impossible = true;
-		req.rung = RUNG_PLAIN;
-		r = spawn_on(policy, &req, ret_process, err);
-	}
+	struct job_request req = {
+		.policy = p, .spawn = &sp, .caps = &policy->caps, .warnings = &policy->warnings};
+	r = spawn_best(policy, &req, ret_process, err);
 	if (r < 0)
 		tell_failure(policy, &req, err);
 	if (r == 0 && spawn->struct_size >= sizeof(*spawn)) {
@@ -225,6 +234,29 @@ int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 		(*ret_process)->pty_fd = -1;
 	}
 	return r;
+}
+
+int sandlock_policy_rungs(struct sandlock_policy *policy, char **ret_json,
+			  struct sandlock_error *err)
+{
+	/* No file has an empty name: the start goes all the way and ends at the exec. */
+	char nothing[] = "/dev/null/";
+	char *argv[] = {nothing, NULL};
+	struct sandlock_spawn in = {.struct_size = sizeof(in), .argv = argv, .fds = {-1, -1, -1}};
+	struct sandlock_spawn sp;
+	const struct policy *p = NULL;
+	int r = prepare(policy, &in, &sp, &p, err);
+	if (r < 0)
+		return r;
+	struct sandlock_process *process = NULL;
+	struct job_request req = {
+		.policy = p, .spawn = &sp, .caps = &policy->caps, .warnings = &policy->warnings};
+	r = spawn_best(policy, &req, &process, err);
+	sandlock_process_free(process);
+	if (r < 0 && req.failed_step != STEP_EXEC)
+		return r;
+	*ret_json = rungs_json(req.rung, &policy->caps, p->prot);
+	return 0;
 }
 
 int sandlock_exec(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
@@ -244,7 +276,7 @@ int sandlock_exec(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 				  .rung = RUNG_NONE,
 				  .in_place = true,
 				  .tmp_fd = -1,
-				  .registry = {.dir_fd = -1, .lock_fd = -1},
+				  .registry = {.dir_fd = -1, .lock_fd = -1, .top_fd = -1},
 				  .warnings = &policy->warnings};
 	struct job *job = NULL;
 	r = job_build(&req, &job, err);

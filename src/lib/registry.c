@@ -18,12 +18,12 @@
 #include "confine/job.h"
 #include "lib/launch.h"
 
-/* Opens PATH, made if need be, if it is a directory of ours with mode 0700; else -errno. */
-static int open_private_dir(const char *path)
+/* Opens NAME in TOP, made if need be, if it is a directory of ours with mode 0700; else -errno. */
+static int open_private_dir(int top, const char *name)
 {
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(top, name, 0700) < 0 && errno != EEXIST)
 		return -errno;
-	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	struct stat st;
@@ -34,18 +34,30 @@ static int open_private_dir(const char *path)
 	return take_fd(&fd);
 }
 
-static int open_runtime_dir(void)
+/* The runtime directory (decisions 16), with what holds it, for its removal once it is empty. */
+static int open_runtime_dir(struct registry_entry *entry)
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
 	if (xdg && xdg[0] == '/' && stat(xdg, &st) == 0 && st.st_uid == geteuid()) {
-		auto_free char *path = xasprintf("%s/sandlock", xdg);
-		int fd = open_private_dir(path);
-		if (fd >= 0)
+		auto_close int top = open(xdg, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int fd = top >= 0 ? open_private_dir(top, "sandlock") : -errno;
+		if (fd >= 0) {
+			entry->top_fd = take_fd(&top);
+			entry->top_name = xstrdup("sandlock");
 			return fd;
+		}
 	}
-	auto_free char *path = xasprintf("/dev/shm/sandlock-%u", geteuid());
-	return open_private_dir(path);
+	auto_close int top = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	auto_free char *name = xasprintf("sandlock-%u", geteuid());
+	int fd = open_private_dir(top, name);
+	if (fd >= 0) {
+		entry->top_fd = take_fd(&top);
+		entry->top_name = take_ptr(name);
+	}
+	return fd;
 }
 
 /* Locks NAME/lock. 1 with the lock held, 0 to try again (it was removed meanwhile), or -errno. */
@@ -74,36 +86,48 @@ static int lock_name(int dir_fd, const char *name, int *ret_lock)
 	return 1;
 }
 
+/* One try: 1 with everything in ENTRY, 0 to try again, or -errno. */
+static int claim_once(const char *name, struct registry_entry *entry)
+{
+	int dir_fd = open_runtime_dir(entry);
+	if (dir_fd < 0)
+		return dir_fd;
+	entry->dir_fd = dir_fd;
+	int r = lock_name(dir_fd, name, &entry->lock_fd);
+	/* Another run's end may have removed the directory, empty as it was, under our feet. */
+	return r == -ENOENT ? 0 : r;
+}
+
 int registry_claim(const char *name, struct registry_entry *ret_entry, struct strv *warnings,
 		   struct sandlock_error *err)
 {
-	auto_close int dir_fd = open_runtime_dir();
-	if (dir_fd < 0) {
+	int r = 0;
+	for (int i = 0; r == 0 && i < 100; i++) {
+		registry_done(ret_entry);
+		r = claim_once(name, ret_entry);
+	}
+	if (r == 1) {
+		ret_entry->name = xstrdup(name);
+		return 0;
+	}
+	bool no_directory = ret_entry->dir_fd < 0;
+	registry_done(ret_entry);
+	if (no_directory) {
 		warn_add(warnings,
 			 "no runtime directory (%s): the name %s is not checked against other "
 			 "sandboxes",
-			 strerror(-dir_fd), name);
-		dir_fd = -1;
+			 strerror(-r), name);
 		return 0;
 	}
-	int lock = -1;
-	int r = 0;
-	for (int i = 0; r == 0 && i < 100; i++)
-		r = lock_name(dir_fd, name, &lock);
 	if (r == -EEXIST)
 		return api_fail(
 			err, SANDLOCK_E_EXISTS, EEXIST,
 			"A sandbox named %s is already running: choose another --name, or end "
 			"that one first",
 			name);
-	if (r <= 0)
-		return api_fail(err, SANDLOCK_E_PERMISSION, r ? -r : EAGAIN,
-				"Cannot claim the name %s in the runtime directory: %s", name,
-				strerror(r ? -r : EAGAIN));
-	ret_entry->dir_fd = take_fd(&dir_fd);
-	ret_entry->lock_fd = lock;
-	ret_entry->name = xstrdup(name);
-	return 0;
+	return api_fail(err, SANDLOCK_E_PERMISSION, r ? -r : EAGAIN,
+			"Cannot claim the name %s in the runtime directory: %s", name,
+			strerror(r ? -r : EAGAIN));
 }
 
 void registry_started(const struct registry_entry *entry, pid_t child, pid_t supervisor)
@@ -124,6 +148,9 @@ void registry_done(struct registry_entry *entry)
 {
 	entry->dir_fd = util_close(entry->dir_fd);
 	entry->lock_fd = util_close(entry->lock_fd);
+	entry->top_fd = util_close(entry->top_fd);
+	free(entry->top_name);
+	entry->top_name = NULL;
 	free(entry->name);
 	entry->name = NULL;
 }

@@ -9,7 +9,8 @@
 static const char *const rung_names[RUNG_COUNT] = {
 	[RUNG_BASE] = "namespace", [RUNG_PLAIN] = "plain", [RUNG_NONE] = "none"};
 
-static const char *protection_status(const struct sandlock_process *p, enum protection prot)
+static const char *protection_status(const struct landlock_caps *caps, enum protection_state state,
+				     enum protection prot)
 {
 	static const struct {
 		uint64_t fs, net, scope;
@@ -21,28 +22,36 @@ static const char *protection_status(const struct sandlock_process *p, enum prot
 		[PROT_SIGNAL_SCOPE] = {0, 0, LANDLOCK_SCOPE_SIGNAL},
 		[PROT_ABSTRACT_UNIX_SOCKET_SCOPE] = {0, 0, LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET},
 	};
-	if (p->prot[prot] == PROT_DISABLED)
+	if (state == PROT_DISABLED)
 		return "disabled";
-	bool have = (p->caps.fs & need[prot].fs) == need[prot].fs &&
-		    (p->caps.net & need[prot].net) == need[prot].net &&
-		    (p->caps.scopes & need[prot].scope) == need[prot].scope;
+	bool have = (caps->fs & need[prot].fs) == need[prot].fs &&
+		    (caps->net & need[prot].net) == need[prot].net &&
+		    (caps->scopes & need[prot].scope) == need[prot].scope;
 	return have ? "active" : "degraded";
+}
+
+char *rungs_json(enum rung rung, const struct landlock_caps *caps,
+		 const enum protection_state prot[PROT_COUNT])
+{
+	struct value *root = value_new(VALUE_TABLE);
+	struct value *prots = value_new(VALUE_TABLE);
+	value_table_put_take(root, "supervisor", value_new_bool(rung != RUNG_NONE));
+	value_table_put_take(root, "base", value_new_bool(rung == RUNG_BASE));
+	value_table_put_take(root, "view", value_new_string(rung_names[rung]));
+	value_table_put_take(root, "landlock_abi", value_new_int(caps->abi));
+	for (size_t i = 0; i < PROT_COUNT; i++)
+		value_table_put_take(
+			prots, protection_name((enum protection)i),
+			value_new_string(protection_status(caps, prot[i], (enum protection)i)));
+	value_table_put_take(root, "protections", prots);
+	char *text = json_write_compact(root);
+	value_free(root);
+	return text;
 }
 
 int sandlock_process_rungs(const struct sandlock_process *p, char **ret_json)
 {
-	struct value *root = value_new(VALUE_TABLE);
-	struct value *prots = value_new(VALUE_TABLE);
-	value_table_put_take(root, "supervisor", value_new_bool(p->rung != RUNG_NONE));
-	value_table_put_take(root, "base", value_new_bool(p->rung == RUNG_BASE));
-	value_table_put_take(root, "view", value_new_string(rung_names[p->rung]));
-	value_table_put_take(root, "landlock_abi", value_new_int(p->caps.abi));
-	for (size_t i = 0; i < PROT_COUNT; i++)
-		value_table_put_take(prots, protection_name((enum protection)i),
-				     value_new_string(protection_status(p, (enum protection)i)));
-	value_table_put_take(root, "protections", prots);
-	*ret_json = json_write_compact(root);
-	value_free(root);
+	*ret_json = rungs_json(p->rung, &p->caps, p->prot);
 	return 0;
 }
 
