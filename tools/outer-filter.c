@@ -6,8 +6,8 @@
  *
  * A RULE is CALL=ERRNO, CALL:ARG&MASK=ERRNO (any bit of MASK is set in the low half of argument
  * ARG, counted from 0), CALL:ARG==VALUE=ERRNO, or --docker for what Docker's default profile
- * refuses to a process without capabilities. ERRNO is a name, or KILL. Masks are numbers or names
- * of flags.
+ * refuses to a process without capabilities. ERRNO is a name, KILL, or SUCCESS for a call that does
+ * nothing and returns 0. Masks and values are numbers or names of flags.
  *
  * Invariant: the filter answers what the rules name, the first that fits, and nothing else.
  */
@@ -98,11 +98,13 @@ static uint32_t parse_action(const char *text)
 {
 	if (str_eq(text, "KILL"))
 		return SECCOMP_RET_KILL_PROCESS;
+	if (str_eq(text, "SUCCESS"))
+		return SECCOMP_RET_ERRNO;
 	for (int code = 1; code <= ERRNO_LAST; code++) {
 		if (str_eq(strerrorname_np(code), text))
 			return SECCOMP_RET_ERRNO | (uint32_t)code;
 	}
-	fail("neither the name of an errno nor KILL", text);
+	fail("not the name of an errno, KILL or SUCCESS", text);
 }
 
 /* ":ARG&MASK" or ":ARG==VALUE", without the colon. */

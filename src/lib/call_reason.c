@@ -39,6 +39,7 @@ __attribute__((format(printf, 2, 3))) static struct call_reason say(enum call_ve
 	va_start(ap, fmt);
 	vsnprintf(reason.why, sizeof(reason.why), fmt, ap);
 	va_end(ap);
+	reason.by_filter = verdict == CALL_BLOCKED && strstr(reason.why, "filter");
 	return reason;
 }
 

@@ -28,7 +28,8 @@ enum call_verdict {
 
 struct call_reason {
 	enum call_verdict verdict;
-	char why[160]; /* in words, empty: nothing to add */
+	bool by_filter; /* an outer seccomp filter may be what forbids it */
+	char why[160];	/* in words, empty: nothing to add */
 };
 
 /*

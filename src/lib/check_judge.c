@@ -19,13 +19,14 @@ static const enum check_status status_of[] = {
 static struct call_reason judge_errno(const struct check_env *env, const struct probe *p,
 				      const struct probe_result *res)
 {
-	if (str_eq(p->id, "landlock"))
+	if (str_eq(p->id, "landlock") && str_eq(res->call, "landlock_create_ruleset"))
 		return call_judge_landlock(&env->place, res->error);
 	/* The limit of layers has the errno of an unknown structure. */
 	if (res->error == E2BIG && str_eq(p->id, "landlock-layers"))
-		return (struct call_reason){CALL_BLOCKED, "no further layer can be stacked"};
+		return (struct call_reason){CALL_BLOCKED, false, "no further layer can be stacked"};
 	if (res->error == EBUSY && str_eq(p->id, "seccomp-listener"))
-		return (struct call_reason){CALL_BLOCKED, "this process has a supervisor already"};
+		return (struct call_reason){CALL_BLOCKED, false,
+					    "this process has a supervisor already"};
 	return call_judge(&env->place, res->call, p->since, res->error);
 }
 
@@ -45,7 +46,7 @@ static char *describe(const struct probe_result *res, const char *why)
 void check_judge(const struct check_env *env, const struct probe *p, const struct probe_result *res,
 		 struct check_row *row)
 {
-	struct call_reason reason = {CALL_OTHER, ""};
+	struct call_reason reason = {.verdict = CALL_OTHER};
 	row->status = (enum check_status)res->status;
 	row->required = p->required;
 	if (res->error) {
@@ -53,8 +54,10 @@ void check_judge(const struct check_env *env, const struct probe *p, const struc
 		row->status = status_of[reason.verdict];
 	}
 	if (row->status == CHECK_OK) {
-		row->detail =
-			p->value_label ? xasprintf("%s %ld", p->value_label, res->value) : NULL;
+		if (p->value_label)
+			row->detail = xasprintf("%s %ld", p->value_label, res->value);
+		else if (res->note)
+			row->detail = xstrdup(res->note);
 		return;
 	}
 	row->detail = describe(res, reason.why);

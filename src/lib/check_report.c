@@ -158,12 +158,12 @@ static void add_verdict(const struct check_report *report, struct buf *b)
 			   report->in_namespaces ? "in namespaces"
 						 : "without namespaces (they are not to be had)");
 	} else {
-		buf_printf(b, "the strict default does not start here: %s is %s",
-			   bad ? bad->id : "it",
-			   bad ? check_status_name(bad->status) : "not possible");
-		if (bad && bad->remedy) {
-			buf_add_str(b, "; ");
-			add_text(b, bad->remedy);
+		buf_printf(b, "the strict default does not start here: %s", bad ? bad->id : "?");
+		if (bad) {
+			buf_printf(b, " %s: ", check_status_name(bad->status));
+			add_text(b, bad->remedy	  ? bad->remedy
+				    : bad->detail ? bad->detail
+						  : bad->tried);
 		}
 		buf_add_str(b, ".\n");
 	}

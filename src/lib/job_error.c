@@ -131,10 +131,9 @@ int call_fail(struct sandlock_error *err, const char *what, const char *call, un
 	struct call_reason reason = call_judge(&place, call, since, code);
 	enum sandlock_code c =
 		reason.verdict == CALL_OTHER ? code_of(code) : SANDLOCK_E_UNSUPPORTED;
-	bool allow = reason.verdict == CALL_BLOCKED && place.outer_filter;
 	return api_fail(err, c == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : c, code,
 			"%s (%s): %s%s%s%s", what, call, strerror(code), *reason.why ? ": " : "",
-			reason.why, allow ? ": allow it there" : "");
+			reason.why, reason.by_filter ? ": allow it there" : "");
 }
 
 static int explain_step(const char *what, int step, int code, struct sandlock_error *err)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/util.h"
 #include "confine/job.h"
 #include "lib/call_reason.h"
@@ -38,30 +39,49 @@ static int no_landlock(const struct landlock_caps *caps, struct sandlock_error *
 			strerror(caps->error), reason.why);
 }
 
+static bool kernel_has(const struct landlock_caps *caps, enum protection p)
+{
+	return (caps->fs & prot_rights[p].fs) == prot_rights[p].fs &&
+	       (caps->net & prot_rights[p].net) == prot_rights[p].net &&
+	       (caps->scopes & prot_rights[p].scope) == prot_rights[p].scope;
+}
+
+/* Names the first one that is missing, and all the waivers that this kernel would need. */
+static int refuse_protection(const struct job_request *req, enum protection p,
+			     struct sandlock_error *err)
+{
+	const struct landlock_caps *caps = req->caps;
+	AUTO(buf_done) struct buf waivers = BUF_INIT(1024);
+	size_t n = 0;
+	for (size_t i = 0; i < PROT_COUNT; i++) {
+		if (req->policy->prot[i] != PROT_STRICT || kernel_has(caps, (enum protection)i))
+			continue;
+		buf_printf(&waivers, " --allow-degraded %s", protection_name((enum protection)i));
+		n++;
+	}
+	return api_fail(err, SANDLOCK_E_UNSUPPORTED, EOPNOTSUPP,
+			"Protection %s needs Landlock ABI %d, and this kernel %s %d: "
+			"use a newer kernel, or go without %s by%s",
+			protection_name(p), prot_rights[p].abi,
+			caps->abi >= prot_rights[p].abi ? "refuses it in spite of ABI" : "has ABI",
+			caps->abi, n > 1 ? "all that is missing" : "it", buf_text(&waivers));
+}
+
 static int plan_protection(struct job_request *req, struct job *job, enum protection p,
 			   struct sandlock_error *err)
 {
 	const struct landlock_caps *caps = req->caps;
-	bool have = (caps->fs & prot_rights[p].fs) == prot_rights[p].fs &&
-		    (caps->net & prot_rights[p].net) == prot_rights[p].net &&
-		    (caps->scopes & prot_rights[p].scope) == prot_rights[p].scope;
 	enum protection_state state = req->policy->prot[p];
 	if (state == PROT_DISABLED)
 		return 0;
-	if (have) {
+	if (kernel_has(caps, p)) {
 		job->ruleset.handled_access_fs |= prot_rights[p].fs;
 		job->ruleset.handled_access_net |= prot_rights[p].net;
 		job->ruleset.scoped |= prot_rights[p].scope;
 		return 0;
 	}
 	if (state == PROT_STRICT)
-		return api_fail(err, SANDLOCK_E_UNSUPPORTED, EOPNOTSUPP,
-				"Protection %s needs Landlock ABI %d, and this kernel %s %d: "
-				"use a newer kernel, or go without it by --allow-degraded %s",
-				protection_name(p), prot_rights[p].abi,
-				caps->abi >= prot_rights[p].abi ? "refuses it in spite of ABI"
-								: "has ABI",
-				caps->abi, protection_name(p));
+		return refuse_protection(req, p, err);
 	warn_add(req->warnings,
 		 "protection %s is not available on this kernel (Landlock ABI %d, needs %d): "
 		 "running without it, as --allow-degraded allows",
