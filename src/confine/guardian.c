@@ -94,8 +94,26 @@ static int scope_signals(struct job *job)
 	return 0;
 }
 
+static void make_tmpdir(struct job *job)
+{
+	if (!job->tmp_name)
+		return;
+	long r = raw_syscall3(SYS_mkdirat, job->tmp_fd, job->tmp_name, 0700);
+	if (r == 0) {
+		if (job->set_ids)
+			raw_syscall5(SYS_fchownat, job->tmp_fd, job->tmp_name, job->uid, job->gid,
+				     0);
+		return;
+	}
+	/* Without it the run goes on; nothing may be removed later that is not ours. */
+	job->state.tmp_errno = (int)-r;
+	job->tmp_name = NULL;
+	*job->tmp_env = NULL;
+}
+
 static int setup_plain(struct job *job)
 {
+	make_tmpdir(job);
 	raw_syscall2(SYS_setpgid, 0, 0);
 	long r = raw_syscall5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0)
@@ -309,8 +327,11 @@ static void watch_once(struct guardian *g, int64_t deadline)
 	}
 	if (!g->ending && pfd[1].revents)
 		end_with(g, END_HOST);
-	if (!g->ending && pfd[2].revents)
+	if (!g->ending && (pfd[2].revents & POLLIN))
 		on_control(g);
+	/* Nobody holds the handle any more: the host has executed something else. */
+	if (!g->ending && (pfd[2].revents & (POLLHUP | POLLERR)))
+		end_with(g, END_HOST);
 }
 
 /*

@@ -102,6 +102,7 @@ struct job_state {
 	int64_t start_ns; /* CLOCK_MONOTONIC */
 	int64_t end_ns;
 	int64_t max_rss_kib;
+	int tmp_errno; /* why there is no private TMPDIR */
 };
 
 struct job {
@@ -147,6 +148,7 @@ struct job {
 	struct uapi_landlock_ruleset_attr ruleset;
 	struct job_rule *rules;
 	size_t n_rules;
+	bool proc_writable; /* a write grant reaches /proc: keep /proc/sys and its like read-only */
 	bool own_mqueue;    /* cover /dev/mqueue with the base's own */
 	bool root_writable; /* "/" is a write grant: nothing is made read-only */
 	int *clones;	    /* room for N_RULES descriptors */
@@ -169,8 +171,10 @@ struct job {
 	const char *dir_name; /* emptied and removed at the end */
 	int top_fd; /* what holds the runtime directory, to remove it if it is empty then */
 	const char *top_name;
-	int tmp_fd; /* directory that holds TMP_NAME; -1: none */
-	const char *tmp_name;
+	int tmp_fd;	      /* directory that holds TMP_NAME; -1: none */
+	const char *tmp_name; /* private TMPDIR to be made there */
+	char **tmp_env;	      /* the variable's place, the last one, in ENVP */
+	int tmp_rule;	      /* its rule */
 	int32_t host_pid;
 
 	const char *guardian_path; /* program for a guardian with its own address space */

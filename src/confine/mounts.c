@@ -95,6 +95,33 @@ static int attach_grants(struct job *job, const int *clones, bool shm)
 	return 0;
 }
 
+/*
+ * What of /proc steers the kernel rather than a process stays read-only whatever is granted: as
+ * root its files need no capability, only the owner's id.
+ */
+static int protect_proc(struct job *job)
+{
+	static const char *const paths[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq",
+					    "/proc/bus", "/proc/fs"};
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		long fd = raw_syscall3(SYS_open_tree, AT_FDCWD, paths[i],
+				       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		if (fd == -ENOENT)
+			continue;
+		long r = fd;
+		if (fd >= 0)
+			r = set_tree((int)fd, "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, 0);
+		if (r >= 0)
+			r = raw_syscall5(SYS_move_mount, fd, "", AT_FDCWD, paths[i],
+					 MOVE_MOUNT_F_EMPTY_PATH);
+		if (fd >= 0)
+			raw_close((int)fd);
+		if (r < 0)
+			return job_fail(job, STEP_MOUNT_PROC, (int)-r, 1);
+	}
+	return 0;
+}
+
 static int private_filesystems(struct job *job)
 {
 	/*
@@ -104,6 +131,9 @@ static int private_filesystems(struct job *job)
 	long r = raw_syscall5(SYS_mount, "proc", "/proc", "proc", PROC_FLAGS, "hidepid=4");
 	if (r < 0)
 		return job_fail(job, STEP_MOUNT_PROC, (int)-r, 0);
+	int e = job->proc_writable ? protect_proc(job) : 0;
+	if (e < 0)
+		return e;
 	r = raw_syscall5(SYS_mount, "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 			 "newinstance,ptmxmode=0666,mode=0620");
 	if (r < 0 && r != -ENOENT)

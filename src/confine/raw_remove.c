@@ -2,7 +2,7 @@
 /*
  * Removing one of our own directories with raw system calls: at most REMOVE_DEPTH deep per pass, no
  * link is followed, nothing outside the given directory is touched. Deeper trees are flattened by
- * moving a directory that lies too deep up to the top and going on.
+ * moving a directory that lies too deep up to the top and going on. Time is bounded.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,28 +18,52 @@ struct raw_dirent {
 	char name[];
 };
 
-#define REMOVE_DEPTH 32
+#define REMOVE_DEPTH	  32
+#define UAPI_NR_FCHMODAT2 452 /* fchmodat2(2): the same number on all architectures */
+/* Nobody waits longer than this for what a hostile tree makes of its removal. */
+#define REMOVE_NS 5000000000LL
+
+struct remover {
+	int top;
+	unsigned long serial; /* of the names that too deep directories get in TOP */
+	int64_t deadline;
+};
 
 static bool is_dot(const char *name)
 {
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
+/*
+ * Opens a directory of ours for emptying, whatever its mode says. The mode is changed through a
+ * descriptor, so that nothing put in its place is touched (chmod(2) follows links).
+ */
 static int open_dir(int at, const char *name)
 {
-	int fd = raw_openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = raw_openat(at, name, O_RDONLY | flags, 0);
 	if (fd == -EACCES) {
-		/* Ours, but its mode keeps us out; O_NOFOLLOW below guards against an exchange. */
-		raw_syscall3(SYS_fchmodat, at, name, 0700);
-		fd = raw_openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+		int handle = raw_openat(at, name, O_PATH | flags, 0);
+		if (handle < 0)
+			return handle;
+		/* fchmodat2(2), Linux 6.6; without it such a directory stays and is reported. */
+		raw_syscall4(UAPI_NR_FCHMODAT2, handle, "", 0700, AT_EMPTY_PATH);
+		raw_close(handle);
+		fd = raw_openat(at, name, O_RDONLY | flags, 0);
 	}
-	/* It may be closed to writing by its mode; it is ours. */
 	if (fd >= 0)
 		raw_syscall2(SYS_fchmod, fd, 0700);
 	return fd;
 }
 
-/* Unlinks all non-directories in FD; copies the name of one directory left to SUB (255 bytes). */
+static void copy_name(char *to, const char *from)
+{
+	size_t len = raw_strlen(from);
+	for (size_t i = 0; i <= len && i < 256; i++)
+		((volatile char *)to)[i] = from[i];
+}
+
+/* Unlinks all that can go from FD. True with the name of a directory that is left in SUB. */
 static bool empty_files(int fd, char *sub)
 {
 	_Alignas(8) char buf[4096] = {0};
@@ -52,33 +76,46 @@ static bool empty_files(int fd, char *sub)
 		for (long at = 0; at < n;) {
 			struct raw_dirent *d = (struct raw_dirent *)(void *)(buf + at);
 			at += d->reclen;
-			if (is_dot(d->name))
+			if (is_dot(d->name) || raw_syscall3(SYS_unlinkat, fd, d->name, 0) >= 0)
 				continue;
-			long r = raw_syscall3(SYS_unlinkat, fd, d->name, 0);
-			if (r < 0 && r != -EISDIR && r != -EPERM)
-				continue;
-			if (r < 0 && raw_syscall3(SYS_unlinkat, fd, d->name, 0x200) < 0 && !found) {
-				size_t len = raw_strlen(d->name);
-				for (size_t i = 0; i <= len && i < 256; i++)
-					((volatile char *)sub)[i] = d->name[i];
+			long r = raw_syscall3(SYS_unlinkat, fd, d->name, AT_REMOVEDIR);
+			if (r < 0 && r != -ENOTDIR && !found) {
+				copy_name(sub, d->name);
 				found = true;
 			}
 		}
 	}
 }
 
-/* Goes down the tree by first directories; a directory below REMOVE_DEPTH moves up to TOP. */
-static bool remove_pass(int top)
+/* Moves NAME from AT into the top directory under a name that is free there. */
+static bool move_up(struct remover *rm, int at, const char *name)
 {
-	int stack[REMOVE_DEPTH];
+	for (int tries = 0; tries < 64; tries++) {
+		char to[32] = ".sandlock-deep-0000000000000000";
+		unsigned long v = rm->serial++;
+		for (size_t i = 30; v; v >>= 4)
+			to[i--] = "0123456789abcdef"[v & 15];
+		long r = raw_syscall5(SYS_renameat2, at, name, rm->top, to,
+				      1 /* RENAME_NOREPLACE */);
+		if (r >= 0)
+			return true;
+		if (r != -EEXIST)
+			return false;
+	}
+	return false;
+}
+
+/* Goes down the tree by first directories, and moves what lies too deep up. False: no way on. */
+static bool remove_pass(struct remover *rm)
+{
+	int stack[REMOVE_DEPTH] = {rm->top};
 	char sub[256] = {0};
 	int depth = 0;
 	bool progress = false;
-	stack[0] = top;
 	while (empty_files(stack[depth], sub)) {
 		progress = true;
 		if (depth == REMOVE_DEPTH - 1) {
-			raw_syscall5(SYS_renameat2, stack[depth], sub, top, ".deep", 0);
+			progress = move_up(rm, stack[depth], sub);
 			break;
 		}
 		int fd = open_dir(stack[depth], sub);
@@ -90,16 +127,17 @@ static bool remove_pass(int top)
 	}
 	while (depth > 0)
 		raw_close(stack[depth--]);
-	return progress;
+	return progress && raw_monotonic_ns() < rm->deadline;
 }
 
 void raw_remove_tree(int dir_fd, const char *name)
 {
-	int top = open_dir(dir_fd, name);
-	if (top < 0)
+	struct remover rm = {.deadline = raw_monotonic_ns() + REMOVE_NS};
+	rm.top = open_dir(dir_fd, name);
+	if (rm.top < 0)
 		return;
-	for (long tries = 0; tries < 20000 && remove_pass(top); tries++)
+	while (remove_pass(&rm))
 		;
-	raw_close(top);
-	raw_syscall3(SYS_unlinkat, dir_fd, name, 0x200);
+	raw_close(rm.top);
+	raw_syscall3(SYS_unlinkat, dir_fd, name, AT_REMOVEDIR);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,7 +178,8 @@ static void make_env(const struct job_request *req, struct strv *env)
 		strv_add(env, "PATH=/usr/local/bin:/usr/bin:/bin");
 	for (size_t i = 0; i < req->policy->env.n; i++)
 		env_put(env, req->policy->env.v[i]);
-	if (req->tmp_name && !env_get(env, "TMPDIR")) {
+	/* Last, so that the guardian can take it off again (drop_tmpdir). */
+	if (req->tmp_name) {
 		auto_free char *pair = xasprintf("TMPDIR=/tmp/%s", req->tmp_name);
 		strv_add(env, pair);
 	}
@@ -214,7 +216,10 @@ static int plan_command(struct job_request *req, struct job *job)
 	int r = plan_candidates(job, req->spawn->argv[0],
 				path ? path : "/usr/local/bin:/usr/bin:/bin");
 	job->argv = job_strv(job, req->spawn->argv, argc, 0);
-	job->envp = job_strv(job, env.v, env.n, 0);
+	char **envp = job_strv(job, env.v, env.n, 0);
+	job->envp = envp;
+	if (envp && req->tmp_name)
+		job->tmp_env = &envp[env.n - 1];
 	/* "sh", script, then the arguments behind argv[0]. */
 	job->shell_argv = job_strv(job, req->spawn->argv + 1, argc - 1, 2);
 	job->shell = job_strdup(job, "/bin/sh");
@@ -240,24 +245,37 @@ static int plan_cwd(struct job_request *req, struct job *job, struct sandlock_er
 /* --- Descriptors ------------------------------------------------------------------------------ */
 
 /*
- * A socket as a standard stream must be a connected stream: any other can be pointed at a name of
- * the command's choice (a datagram per call, an unconnected one by connect, a listener by accept),
- * which the filter cannot see.
+ * A socket as a standard stream must be a connected stream of a protocol that cannot be pointed
+ * elsewhere unseen: a datagram names its target on each call, an unconnected socket by connect, a
+ * listener by accept, and MPTCP disconnects and connects past Landlock (tried).
  */
-static int check_socket(int fd, const char *name, struct sandlock_error *err)
+static bool is_safe_socket(int fd)
 {
+	int family = 0;
 	int type = 0;
-	socklen_t size = sizeof(type);
+	int proto = 0;
+	socklen_t size = sizeof(int);
 	struct sockaddr_storage peer;
 	socklen_t peer_size = sizeof(peer);
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
-	    (type == SOCK_STREAM || type == SOCK_SEQPACKET) &&
-	    (getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0 || errno != ENOTCONN))
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &proto, &size) < 0 ||
+	    getpeername(fd, (struct sockaddr *)&peer, &peer_size) < 0)
+		return false;
+	if (family == AF_UNIX)
+		return type == SOCK_STREAM || type == SOCK_SEQPACKET;
+	return (family == AF_INET || family == AF_INET6) && type == SOCK_STREAM &&
+	       proto == IPPROTO_TCP;
+}
+
+static int check_socket(int fd, const char *name, struct sandlock_error *err)
+{
+	if (is_safe_socket(fd))
 		return 0;
 	return api_fail(
 		err, SANDLOCK_E_INVALID, ENOTCONN,
-		"Standard %s is a socket that is no connected stream, which could be sent or "
-		"connected anywhere: pass a pipe or a connected stream socket",
+		"Standard %s is a socket that is no connected TCP or Unix stream, which could be "
+		"sent or connected anywhere: pass a pipe or a connected stream socket",
 		name);
 }
 

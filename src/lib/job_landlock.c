@@ -138,6 +138,12 @@ int job_plan_landlock(struct job_request *req, struct job *job, struct sandlock_
 	const struct landlock_caps *caps = req->caps;
 	if (!caps->abi)
 		return no_landlock(caps, err);
+	if ((caps->fs & LANDLOCK_FS_ABI1) != LANDLOCK_FS_ABI1)
+		return api_fail(
+			err, SANDLOCK_E_UNSUPPORTED, EOPNOTSUPP,
+			"This kernel reports Landlock ABI %d, but refuses its file rights: nothing "
+			"was started",
+			caps->abi);
 	uint64_t waivable = 0;
 	for (size_t i = 0; i < PROT_COUNT; i++)
 		waivable |= prot_rights[i].fs;

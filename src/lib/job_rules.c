@@ -112,13 +112,15 @@ static void add_standard(struct rule_list *list)
 /* A root-owned place that decides what other programs of the machine do. */
 static bool is_system_path(const char *path)
 {
-	static const char *const places[] = {"/bin", "/boot", "/etc",  "/lib", "/lib32", "/lib64",
-					     "/opt", "/root", "/sbin", "/usr", "/var"};
+	static const char *const places[] = {"/bin",   "/boot",	 "/dev", "/etc",  "/lib",
+					     "/lib32", "/lib64", "/opt", "/proc", "/root",
+					     "/run",   "/sbin",	 "/sys", "/usr",  "/var"};
 	struct stat st;
 	if (str_eq(path, "/"))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		if (at_or_below(path, places[i]) && !at_or_below(path, "/var/tmp"))
+		if (at_or_below(path, places[i]) && !at_or_below(path, "/var/tmp") &&
+		    !at_or_below(path, "/dev/shm") && !at_or_below(path, "/dev/pts"))
 			return stat(path, &st) == 0 && st.st_uid == 0;
 	}
 	return false;
@@ -153,6 +155,8 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 		rule->writable = !rule->late;
 		if (str_eq(p->fs_write.v[i], "/"))
 			list->job->root_writable = true;
+		if (str_eq(p->fs_write.v[i], "/") || at_or_below(p->fs_write.v[i], "/proc"))
+			list->job->proc_writable = true;
 		if (geteuid() == 0 && !p->has_user && is_system_path(p->fs_write.v[i]))
 			warn_add(req->warnings,
 				 "started as root, and %s is a root-owned system path: the command "
@@ -164,7 +168,10 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 				reaches_mqueue(&p->fs_read_if_exists);
 	if (req->tmp_name) {
 		auto_free char *path = xasprintf("/tmp/%s", req->tmp_name);
-		add_rule(list, path, RIGHTS_ALL);
+		list->job->tmp_rule = (int)list->job->n_rules;
+		struct job_rule *rule = add_rule(list, path, RIGHTS_ALL);
+		rule->optional = 1;
+		rule->quiet = 1;
 	}
 }
 

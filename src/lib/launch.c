@@ -178,6 +178,9 @@ void warn_missing(const struct job_request *req, const struct job *job)
 			warn_add(req->warnings, "read grant %s names nothing here and was left out",
 				 job->rules[i].path);
 	}
+	if (job->state.tmp_errno)
+		warn_add(req->warnings, "no private TMPDIR could be made in /tmp (%s)",
+			 strerror(job->state.tmp_errno));
 }
 
 static int open_channels(struct job *job, struct sandlock_process *p, struct sandlock_error *err)

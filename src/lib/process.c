@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -60,30 +61,22 @@ static bool has_tmpdir(const struct job_request *req)
 
 /*
  * Without the base, access(2) claims that /tmp is writable, and programs that believe it fail: they
- * get a private directory instead, which the guardian removes at the end.
+ * get a private directory instead. The guardian makes and removes it, so that no moment exists in
+ * which a killed host leaves it behind; here only its name is chosen.
  */
-static void make_tmpdir(struct job_request *req)
+static void choose_tmpdir(struct job_request *req)
 {
-	if (req->rung != RUNG_PLAIN || has_tmpdir(req))
+	uint64_t random = 0;
+	if (req->rung != RUNG_PLAIN || has_tmpdir(req) ||
+	    getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return;
-	char path[] = "/tmp/sandlock-XXXXXX";
-	if (!mkdtemp(path)) {
-		warn_add(req->warnings, "no private TMPDIR could be made in /tmp (%s)",
-			 strerror(errno));
-		return;
-	}
 	req->tmp_fd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (req->tmp_fd < 0) {
-		rmdir(path);
-		return;
-	}
-	req->tmp_name = xstrdup(path + strlen("/tmp/"));
+	if (req->tmp_fd >= 0)
+		req->tmp_name = xasprintf("sandlock-%016llx", (unsigned long long)random);
 }
 
 static void request_done(struct job_request *req, bool started)
 {
-	if (!started && req->tmp_name)
-		unlinkat(req->tmp_fd, req->tmp_name, AT_REMOVEDIR);
 	util_close(req->tmp_fd);
 	free(req->tmp_name);
 	if (!started && req->registry.name) {
@@ -99,7 +92,7 @@ static int spawn_on(struct sandlock_policy *policy, struct job_request *req,
 	int r = 0;
 	req->tmp_fd = req->registry.dir_fd = req->registry.lock_fd = req->registry.top_fd = -1;
 	req->tmp_name = NULL;
-	make_tmpdir(req);
+	choose_tmpdir(req);
 	if (req->policy->name && req->rung != RUNG_NONE)
 		r = registry_claim(req->policy->name, &req->registry, req->warnings, err);
 	if (r == 0)
@@ -167,8 +160,13 @@ static int prepare(struct sandlock_policy *policy, struct sandlock_spawn *in,
 	r = lib_policy_finish(policy, ret_policy, err);
 	if (r < 0)
 		return r;
-	if (!policy->caps_known)
-		landlock_probe(&policy->caps);
+	if (policy->caps_known)
+		return 0;
+	r = landlock_probe(&policy->caps);
+	if (r < 0)
+		return api_fail(err, SANDLOCK_E_LIMIT, -r,
+				"Landlock cannot be probed (landlock_create_ruleset): %s",
+				strerror(-r));
 	policy->caps_known = true;
 	return 0;
 }
@@ -198,6 +196,11 @@ static int spawn_best(struct sandlock_policy *policy, struct job_request *req,
 {
 	const struct policy *p = req->policy;
 	req->rung = RUNG_BASE;
+	if (p->no_supervisor && (req->spawn->flags & SANDLOCK_SPAWN_PTY))
+		return api_fail(
+			err, SANDLOCK_E_INVALID, EINVAL,
+			"A terminal of the command's own needs a supervisor: leave --pty or "
+			"--no-supervisor out");
 	if (p->no_supervisor)
 		req->rung = RUNG_NONE;
 	else if (p->view == VIEW_NOTIFY || (p->view == VIEW_AUTO && policy->base_impossible))

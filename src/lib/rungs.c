@@ -58,6 +58,5 @@ int sandlock_process_rungs(const struct sandlock_process *p, char **ret_json)
 int sandlock_landlock_abi(void)
 {
 	struct landlock_caps caps;
-	landlock_probe(&caps);
-	return caps.abi ? caps.abi : -1;
+	return landlock_probe(&caps) == 0 && caps.abi ? caps.abi : -1;
 }
