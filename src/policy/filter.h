@@ -27,7 +27,8 @@ struct filter_spec {
 	bool allow_metadata;
 	/*
 	 * A private PID namespace bounds prlimit64, sched_set*, setpriority, ioprio_set and the
-	 * like: leave their pid argument alone, but for 1, the guardian. Else only pid 0 (the caller) is let through.
+	 * like: leave their pid argument alone, but for 1, the guardian. Else only pid 0 (the
+	 * caller) is let through.
 	 */
 	bool own_pid_namespace;
 	/* socket(AF_UNIX): EACCES unless set; stream and seqpacket socketpairs always work. */

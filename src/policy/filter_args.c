@@ -179,8 +179,9 @@ static bpf_pos check_prctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 }
 
 /*
- * A task can have one listener: ours. EBUSY is the answer of the kernel for a second one (seccomp(2)),
- * and tells a sandlock inside that it is supervised. Filters without one can only narrow.
+ * A task can have one listener: ours. EBUSY is the answer of the kernel for a second one
+ * (seccomp(2)), and tells a sandlock inside that it is supervised. Filters without one can only
+ * narrow.
  */
 static bpf_pos check_seccomp(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
