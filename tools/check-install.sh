@@ -40,8 +40,9 @@ for name in $needs; do
 	esac
 done
 
-export PKG_CONFIG_PATH="${config%/*}" LD_LIBRARY_PATH="${library%/*}"
-flags=$(pkg-config --define-prefix --cflags --libs sandlock)
+export PKG_CONFIG_PATH="${config%/*}" PKG_CONFIG_SYSROOT_DIR="$top/dest"
+export LD_LIBRARY_PATH="${library%/*}"
+flags=$(pkg-config --cflags --libs sandlock)
 # shellcheck disable=SC2086 # flags are a list of words
 gcc -Wall -Wextra -Werror -o "$top/embed" examples/embed.c $flags || fault "the example does not build"
 /usr/bin/python3 examples/test_examples.py "$top/embed" "$library" || fault "the examples failed"

@@ -112,13 +112,18 @@ def compile_all(ctx, build, targets=()):
     ctx.must([NINJA, "-C", build, *targets], f"building {build}")
 
 
-def targets_of(build, folder):
-    """The files that BUILD makes for the meson.build files below FOLDER."""
+def targets_of(ctx, build, *folders):
+    """The files that BUILD makes for the meson.build files in or below FOLDERS ("" is the top's)."""
+    ctx.must([NINJA, "-C", build, "build.ninja"], f"configuring {build}")
     text = subprocess.run([MESON, "introspect", "--targets", build], cwd=ROOT, check=True,
                           capture_output=True, text=True).stdout
-    targets = [t for t in json.loads(text) if t["defined_in"].startswith(f"{ROOT}/{folder}/")]
-    names = [name for t in targets if t["build_by_default"] for name in t["filename"]]
-    return [os.path.relpath(name, ROOT / build) for name in names]
+    found = []
+    for target in json.loads(text):
+        folder = os.path.dirname(os.path.relpath(target["defined_in"], ROOT))
+        if target["build_by_default"] and any(
+                folder == f or (f and folder.startswith(f + "/")) for f in folders):
+            found += [os.path.relpath(name, ROOT / build) for name in target["filename"]]
+    return found
 
 
 def sources():
@@ -253,7 +258,7 @@ def step_asan_escape(ctx):
 def step_analyze(ctx):
     """gcc -fanalyzer over src/"""
     setup(ctx, "build-analyze", ["-Dc_args=-fanalyzer"], env={"CC": "gcc"})
-    compile_all(ctx, "build-analyze", targets_of("build-analyze", "src"))
+    compile_all(ctx, "build-analyze", targets_of(ctx, "build-analyze", "", "src"))
     ctx.tally.add("analyze", "passed")
 
 
@@ -309,7 +314,7 @@ def step_fuzz(ctx):
     """short random runs of each fuzzer"""
     setup(ctx, "build-fuzz", ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dfuzz=true",
                               "-Ddefault_library=static"], env=CLANG)
-    compile_all(ctx, "build-fuzz", targets_of("build-fuzz", "tests/fuzz"))
+    compile_all(ctx, "build-fuzz", targets_of(ctx, "build-fuzz", "tests/fuzz"))
     seconds = ctx.args.fuzz_seconds or (60 if ctx.args.long else 0)
     for target in sorted((ROOT / "build-fuzz" / "tests" / "fuzz").glob("fuzz-*")):
         if target.is_dir() or not os.access(target, os.X_OK):

@@ -14,6 +14,7 @@ Where the two are allowed to differ is written down in explain(), each case with
 import datetime
 import json
 import math
+import os
 import random
 import re
 import struct
@@ -294,7 +295,8 @@ def read_tomllib(data):
 
 def run_batch(program, mode, documents):
     """Our answers, (valid, tree or reason) for each document."""
-    child = subprocess.Popen([program, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    wrapper = os.environ.get("MESON_EXE_WRAPPER", "").split()  # qemu, in cross-builds
+    child = subprocess.Popen([*wrapper, program, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def feed():
         try:
