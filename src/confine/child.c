@@ -237,46 +237,57 @@ static int set_ids(struct job *job)
 	return 0;
 }
 
+static long get_capabilities(struct __user_cap_data_struct *data)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	return raw_syscall2(SYS_capget, &head, data);
+}
+
 /*
- * Leaves no capability in any set, so that neither an exec nor a set-user-id program brings one
- * back: bounding and ambient sets empty, securebits locked where that is allowed.
+ * Empties the bounding set and locks the securebits, so that neither an exec nor a set-user-id
+ * program brings a capability back. Needs CAP_SETPCAP, so it comes before any change of ids;
+ * without that capability no_new_privs alone stands in the way.
  */
+static int drop_bounding_set(struct job *job)
+{
+	struct __user_cap_data_struct data[2] = {{0}};
+	long r = get_capabilities(data);
+	if (r < 0)
+		return job_fail(job, STEP_CAPABILITIES, (int)-r, 0);
+	if (!(data[0].effective & (1U << CAP_SETPCAP)))
+		return 0;
+	for (int cap = 0; cap < 64; cap++) {
+		r = raw_syscall5(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+		if (r == -EINVAL)
+			break;
+		if (r < 0)
+			return job_fail(job, STEP_CAPABILITIES, (int)-r, cap);
+	}
+	r = raw_syscall5(SYS_prctl, PR_SET_SECUREBITS,
+			 SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+				 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+				 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+			 0, 0, 0);
+	return r < 0 ? job_fail(job, STEP_CAPABILITIES, (int)-r, 100) : 0;
+}
+
+/* Leaves no capability in any other set. */
 static int drop_capabilities(struct job *job)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}};
-	long r = raw_syscall2(SYS_capget, &head, data);
+	long r = get_capabilities(data);
 	if (r < 0)
-		return job_fail(job, STEP_CAPABILITIES, (int)-r, 0);
-	bool any = data[0].permitted || data[1].permitted || data[0].inheritable ||
-		   data[1].inheritable;
-	if (!any && !(data[0].effective || data[1].effective))
+		return job_fail(job, STEP_CAPABILITIES, (int)-r, 1);
+	if (!(data[0].permitted | data[1].permitted | data[0].inheritable | data[1].inheritable |
+	      data[0].effective | data[1].effective))
 		return 0;
-	if (data[0].effective & (1U << CAP_SETPCAP)) {
-		for (int cap = 0; cap < 64; cap++) {
-			r = raw_syscall5(SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
-			if (r == -EINVAL)
-				break;
-			if (r < 0)
-				return job_fail(job, STEP_CAPABILITIES, (int)-r, cap);
-		}
-		r = raw_syscall5(SYS_prctl, PR_SET_SECUREBITS,
-				 SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
-					 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
-					 SECBIT_NO_CAP_AMBIENT_RAISE |
-					 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
-				 0, 0, 0);
-		if (r < 0)
-			return job_fail(job, STEP_CAPABILITIES, (int)-r, 100);
-	}
 	r = raw_syscall5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (r < 0)
 		return job_fail(job, STEP_CAPABILITIES, (int)-r, 101);
 	raw_zero(data, sizeof(data));
 	r = raw_syscall2(SYS_capset, &head, data);
-	if (r < 0)
-		return job_fail(job, STEP_CAPABILITIES, (int)-r, 102);
-	return 0;
+	return r < 0 ? job_fail(job, STEP_CAPABILITIES, (int)-r, 102) : 0;
 }
 
 static int confine(struct job *job)
@@ -285,14 +296,11 @@ static int confine(struct job *job)
 	if (r < 0)
 		return job_fail(job, STEP_NO_NEW_PRIVS, (int)-r, 0);
 	int e = apply_landlock(job);
-	if (e < 0)
-		return e;
-	if (job->set_ids) {
+	if (e == 0)
+		e = drop_bounding_set(job);
+	if (e == 0 && job->set_ids)
 		e = set_ids(job);
-		if (e < 0)
-			return e;
-	}
-	return drop_capabilities(job);
+	return e < 0 ? e : drop_capabilities(job);
 }
 
 static int install_filter(struct job *job)
