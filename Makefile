@@ -44,7 +44,7 @@ check:
 	@$(PYTHON) tools/check.py
 
 check-long:
-	@tools/deps.sh build check vm
+	@tools/deps.sh build check fault vm
 	@$(PYTHON) tools/check.py --long
 
 check-vm: all

@@ -161,9 +161,22 @@ class Bench:
             reason = (done.stderr.strip() or "no message").splitlines()[-1]
             good = done.returncode == 0
             found.append((name, [*prefix, *command] if good else None, "" if good else reason))
-        found += [(name, None, "not installed") for name in ("sandlock-cli (crates.io)", "codex",
-                                                             "sandbox-runtime")]
+        found.append(self.reference())
+        found += [(name, None, "not installed") for name in ("codex", "sandbox-runtime")]
         return found
+
+    def reference(self):
+        """The command of crates.io's sandlock-cli, where SANDLOCK_REFERENCE names it."""
+        name = "sandlock-cli (crates.io)"
+        path = os.environ.get("SANDLOCK_REFERENCE")
+        if not path:
+            return name, None, "SANDLOCK_REFERENCE names none"
+        copy = self.top / "reference"
+        shutil.copy(path, copy)
+        command = [str(copy), "run", *(f"--{key}={value}" for key, value in self.typical()), "--",
+                   TRUE]
+        done = self.as_user(command)
+        return (name, command, "") if done.returncode == 0 else (name, None, done.stderr.strip())
 
     def bundle(self):
         """A bundle for the OCI runtimes: /bin/true in the machine's own system directories."""

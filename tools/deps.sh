@@ -17,9 +17,10 @@ packages_of() {
 		;;
 	demo) echo "ca-certificates dpkg-dev xz-utils util-linux" ;;
 	bench) echo "bubblewrap firejail runc crun git util-linux" ;;
+	fault) echo "strace" ;;
 	vm) echo "qemu-system-x86 busybox-static cpio zstd xz-utils ca-certificates" ;;
 	*)
-		echo "deps.sh: no group of packages is called '$1'; there are build check demo bench vm" >&2
+		echo "deps.sh: no group of packages is called '$1'; there are build check demo bench fault vm" >&2
 		exit 2
 		;;
 	esac

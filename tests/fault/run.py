@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets each system call of a start fail once, and looks at what becomes of it.
 
-    run.py BUILD [--quick] [--calls NAME...]
+    run.py BUILD [--quick] [--calls NAME...] [--modes NAME...] [--tap FILE]
 
 `sandlock run -- probe` is started again and again under strace, which makes the first, second, third …
 call of one name fail in each process, until there is none left. Whatever fails, one of two things must
@@ -168,27 +168,29 @@ def end(pid):
 
 
 def sweep(bed, mode, call, quick):
-    """(passed, failed) over every n-th call of one name."""
-    passed = failed = 0
+    """A TAP line for every n-th call of one name."""
+    lines = []
     for number in range(1, MOST, 7 if quick else 1):
         injected, faults = bed.run(mode, call, number)
         if not injected:
             break
+        what = f"{mode}: {call} number {number} fails with {CALLS[call]}"
         for fault in faults:
-            print(f"{mode}: {call} number {number} fails with {CALLS[call]}: {fault}", flush=True)
-        passed += not faults
-        failed += bool(faults)
-    return passed, failed
+            print(f"{what}: {fault}", flush=True)
+        lines.append(f"{'not ok' if faults else 'ok'} - {what}")
+    return lines
 
 
 def main():
     parser = argparse.ArgumentParser(description="Let each system call of a start fail once.")
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--calls", nargs="+", default=list(CALLS), choices=list(CALLS), metavar="NAME")
+    parser.add_argument("--calls", nargs="+", default=list(CALLS), choices=list(CALLS),
+                        metavar="NAME")
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
+    parser.add_argument("--tap", type=pathlib.Path)
     args = parser.parse_args()
-    passed = failed = 0
+    lines = []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="sandlock-fault-") as name:
         bed = Bed(args.build.resolve(), pathlib.Path(name))
@@ -196,13 +198,15 @@ def main():
             injected, faults = bed.run(mode, "gettid", MOST)
             if faults or injected:
                 print(f"{mode}: nothing was made to fail: {faults}")
-                failed += 1
+                lines.append(f"not ok - {mode}: a start without failures")
                 continue
             for call in args.calls:
-                good, bad = sweep(bed, mode, call, args.quick)
-                passed, failed = passed + good, failed + bad
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed or not passed else 0
+                lines += sweep(bed, mode, call, args.quick)
+    failed = sum(line.startswith("not ok") for line in lines)
+    if args.tap:
+        args.tap.write_text("\n".join(lines) + "\n")
+    print(f"{len(lines) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not lines else 0
 
 
 if __name__ == "__main__":
