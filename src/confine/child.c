@@ -79,23 +79,25 @@ static int setup_group(struct job *job)
 
 /*
  * Descriptors 0 to 2 come from numbers that may themselves lie in 0 to 2: everything is first moved
- * above them. All else is closed.
+ * above them. The exec pipe becomes 3, close-on-exec, and all else is closed.
  */
 static int setup_stdio(struct job *job)
 {
-	int high[3];
-	for (int i = 0; i < 3; i++) {
-		int src = job->stdio[i] >= 0 ? job->stdio[i] : job->null_fd;
-		high[i] = (int)raw_syscall3(SYS_fcntl, src, F_DUPFD, 3);
+	int high[4] = {job->stdio[0], job->stdio[1], job->stdio[2], job->exec_pipe};
+	for (int i = 0; i < 4; i++) {
+		int src = high[i] >= 0 || i == 3 ? high[i] : job->null_fd;
+		if (i == 3 && src < 0)
+			break;
+		high[i] = (int)raw_syscall3(SYS_fcntl, src, F_DUPFD_CLOEXEC, 4);
 		if (high[i] < 0)
 			return job_fail(job, STEP_STDIO, -high[i], i);
 	}
-	for (int i = 0; i < 3; i++) {
-		long r = raw_syscall3(SYS_dup3, high[i], i, 0);
+	for (int i = 0; i < 4 && high[i] >= 0; i++) {
+		long r = raw_syscall3(SYS_dup3, high[i], i, i == 3 ? O_CLOEXEC : 0);
 		if (r < 0)
 			return job_fail(job, STEP_STDIO, (int)-r, i);
 	}
-	long r = raw_syscall3(SYS_close_range, 3, ~0U, 0);
+	long r = raw_syscall3(SYS_close_range, high[3] >= 0 ? 4 : 3, ~0U, 0);
 	if (r < 0)
 		return job_fail(job, STEP_CLOSE_FDS, (int)-r, 0);
 	return 0;
@@ -167,10 +169,37 @@ static int open_rule(struct job *job, size_t i)
 		rule->missing = 1;
 		return 0;
 	}
-	rule->is_dir = S_ISDIR(st.st_mode);
-	if (!rule->is_dir)
+	if (!S_ISDIR(st.st_mode))
 		rule->access &= job->file_rights;
 	return 0;
+}
+
+/* What the guardian mounted is what the Landlock rule will be about; a path exchanged meanwhile
+ * isn't. */
+static int check_mounted(struct job *job)
+{
+	for (size_t i = 0; i < job->n_rules; i++) {
+		struct job_rule *rule = &job->rules[i];
+		struct stat st = {0};
+		if (!rule->mounted || rule->fd < 0)
+			continue;
+		long r = raw_syscall4(SYS_newfstatat, rule->fd, "", &st, AT_EMPTY_PATH);
+		if (r < 0 || st.st_dev != rule->dev || st.st_ino != rule->ino)
+			return job_fail(job, STEP_RULE_OPEN, ESTALE, (int)i);
+	}
+	return 0;
+}
+
+/* Waits for the guardian's mounts; spinning a little first, since they take a moment only. */
+static int pass_gate(struct job *job)
+{
+	int *gate = &job->state.gate;
+	for (int i = 0; i < 100 && __atomic_load_n(gate, __ATOMIC_ACQUIRE) == GATE_SHUT; i++)
+		raw_syscall0(SYS_sched_yield);
+	while (__atomic_load_n(gate, __ATOMIC_ACQUIRE) == GATE_SHUT)
+		raw_syscall4(SYS_futex, gate, 0 /* FUTEX_WAIT */, GATE_SHUT, NULL);
+	return __atomic_load_n(gate, __ATOMIC_ACQUIRE) == GATE_OPEN ? check_mounted(job)
+								    : -ECANCELED;
 }
 
 int job_open_rules(struct job *job, bool late)
@@ -296,8 +325,6 @@ static int confine(struct job *job)
 	if (r < 0)
 		return job_fail(job, STEP_NO_NEW_PRIVS, (int)-r, 0);
 	int e = apply_landlock(job);
-	if (e == 0)
-		e = drop_bounding_set(job);
 	if (e == 0 && job->set_ids)
 		e = set_ids(job);
 	return e < 0 ? e : drop_capabilities(job);
@@ -387,18 +414,31 @@ static int map_own_ids(struct job *job)
 	return job_map_ids(job);
 }
 
-int child_run(struct job *job)
+/* What needs none of the base's mounts: done while the guardian makes them. */
+static int prepare(struct job *job)
 {
 	reset_signals();
 	if (job->ctl >= 0) {
 		struct job_msg msg = {.kind = REPORT_CHILD};
 		raw_syscall6(SYS_sendto, job->ctl, (long)&msg, sizeof(msg), MSG_NOSIGNAL, 0, 0);
 	}
-	int r = setup_group(job);
-	if (r == 0 && job->map_ids && !job->base)
+	int r = 0;
+	if (job->map_ids && !job->base)
 		r = map_own_ids(job);
-	if (r == 0 && !job->supervised)
+	if (r == 0)
 		r = job_open_rules(job, false);
+	if (r == 0)
+		r = drop_bounding_set(job);
+	if (r == 0 && job->base)
+		r = pass_gate(job);
+	return r;
+}
+
+int child_run(struct job *job)
+{
+	int r = prepare(job);
+	if (r == 0)
+		r = setup_group(job);
 	if (r == 0)
 		r = job_open_rules(job, true);
 	if (r == 0)

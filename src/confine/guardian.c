@@ -28,6 +28,7 @@ struct guardian {
 	struct job *job;
 	int main_pid;
 	int sigfd;
+	int exec_fd; /* -1 once the exec has succeeded or failed */
 	bool main_ended;
 	bool ending;
 	bool more; /* dead orphans are left over from the last round */
@@ -40,20 +41,11 @@ static void report(struct guardian *g, int kind, int value)
 		     0, 0);
 }
 
-static int setup_base(struct job *job)
+/* Lets the child go on, or end. */
+static void open_gate(struct job *job, enum job_gate how)
 {
-	int r = job->map_ids ? job_map_ids(job) : 0;
-	if (r == 0)
-		r = base_mount(job);
-	if (r < 0)
-		return r;
-	if (job->hostname) {
-		long e = raw_syscall2(SYS_sethostname, job->hostname, raw_strlen(job->hostname));
-		if (e < 0)
-			return job_fail(job, STEP_HOSTNAME, (int)-e, 0);
-	}
-	job->state.base_active = 1;
-	return 0;
+	__atomic_store_n(&job->state.gate, (int)how, __ATOMIC_RELEASE);
+	raw_syscall3(SYS_futex, &job->state.gate, 1 /* FUTEX_WAKE */, 1);
 }
 
 /*
@@ -111,17 +103,6 @@ static void make_tmpdir(struct job *job)
 	*job->tmp_env = NULL;
 }
 
-static int setup_plain(struct job *job)
-{
-	make_tmpdir(job);
-	raw_syscall2(SYS_setpgid, 0, 0);
-	long r = raw_syscall5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (r < 0)
-		return job_fail(job, STEP_SUBREAPER, (int)-r, 0);
-	int e = scope_signals(job);
-	return e < 0 ? e : job_open_rules(job, false);
-}
-
 /* A terminal for the command, from the base's own devpts where there is one. */
 static int make_pty(struct guardian *g)
 {
@@ -169,8 +150,8 @@ static int make_pty(struct guardian *g)
 static void close_rest(struct guardian *g)
 {
 	struct job *job = g->job;
-	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	job->lock_fd,
-		      job->dir_fd, job->tmp_fd,	    job->top_fd};
+	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	 job->lock_fd,
+		      job->dir_fd, job->tmp_fd,	    job->top_fd, g->exec_fd};
 	unsigned int from = 0;
 	for (;;) {
 		unsigned int next = ~0U;
@@ -187,34 +168,89 @@ static void close_rest(struct guardian *g)
 	}
 }
 
+/*
+ * The pipe's end of file says that the exec has succeeded or the child is gone. Nobody else can
+ * hold its other side: it is made here, in a descriptor table that is the guardian's alone.
+ */
 static int start_child(struct guardian *g)
 {
 	struct job *job = g->job;
-	if (job->pty) {
-		int r = make_pty(g);
-		if (r < 0)
-			return r;
-	}
-	/* CLONE_VFORK: the return means that the exec has succeeded, or the child is gone. */
-	unsigned long flags = SIGCHLD | CLONE_VFORK;
+	int ends[2] = {-1, -1};
+	long r = raw_syscall2(SYS_pipe2, ends, O_CLOEXEC);
+	if (r < 0)
+		return job_fail(job, STEP_CHILD_CLONE, (int)-r, 1);
+	g->exec_fd = ends[0];
+	job->exec_pipe = ends[1];
+	unsigned long flags = SIGCHLD;
 	if (!job->separate_vm)
 		flags |= CLONE_VM;
 	if (job->map_ids && !job->base)
 		flags |= CLONE_NEWUSER;
 	job->state.start_ns = raw_monotonic_ns();
 	long pid = raw_clone(flags, job->child_stack, NULL, child_main, job);
+	raw_close(ends[1]);
 	if (pid < 0)
 		return job_fail(job, STEP_CHILD_CLONE, (int)-pid, 0);
 	g->main_pid = (int)pid;
-	if (job->state.step != STEP_NONE)
-		return -job->state.step_errno;
-	report(g, REPORT_STARTED, 0);
 	return 0;
+}
+
+/* The base is made while the child prepares itself; it passes the gate when all is there. */
+static int setup_base(struct guardian *g)
+{
+	struct job *job = g->job;
+	int r = job->map_ids ? job_map_ids(job) : 0;
+	if (r == 0 && !job->pty)
+		r = start_child(g);
+	if (r == 0)
+		r = base_mount(job);
+	if (r == 0 && job->hostname) {
+		r = (int)raw_syscall2(SYS_sethostname, job->hostname, raw_strlen(job->hostname));
+		if (r < 0)
+			job_fail(job, STEP_HOSTNAME, -r, 0);
+	}
+	if (r == 0)
+		job->state.base_active = 1;
+	open_gate(job, r == 0 ? GATE_OPEN : GATE_ABORT);
+	/* The child must be born with its terminal, which only the new /dev/pts can give. */
+	if (r == 0 && job->pty)
+		r = make_pty(g);
+	if (r == 0 && job->pty)
+		r = start_child(g);
+	return r;
+}
+
+static int setup_plain(struct guardian *g)
+{
+	struct job *job = g->job;
+	make_tmpdir(job);
+	raw_syscall2(SYS_setpgid, 0, 0);
+	long r = raw_syscall5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (r < 0)
+		return job_fail(job, STEP_SUBREAPER, (int)-r, 0);
+	int e = scope_signals(job);
+	if (e == 0 && job->pty)
+		e = make_pty(g);
+	return e < 0 ? e : start_child(g);
+}
+
+/* The exec pipe has ended: the command executes, or what kept it from that is recorded. */
+static void exec_is_decided(struct guardian *g)
+{
+	raw_close(g->exec_fd);
+	g->exec_fd = -1;
+	if (__atomic_load_n(&g->job->state.step, __ATOMIC_ACQUIRE) == STEP_NONE)
+		report(g, REPORT_STARTED, 0);
+	else
+		g->ending = true;
 }
 
 static void main_has_ended(struct guardian *g, const siginfo_t *info, const struct rusage *ru)
 {
 	struct job_state *st = &g->job->state;
+	/* It is dead, so its pipe has ended: the host learns of the start before the end. */
+	if (g->exec_fd >= 0)
+		exec_is_decided(g);
 	g->main_ended = true;
 	st->wait_code = info->si_code;
 	st->wait_status = info->si_status;
@@ -297,10 +333,11 @@ static void on_control(struct guardian *g)
 static void watch_once(struct guardian *g, int64_t deadline)
 {
 	struct job *job = g->job;
-	struct pollfd pfd[3] = {
+	struct pollfd pfd[4] = {
 		{.fd = g->sigfd, .events = POLLIN},
 		{.fd = job->host_pidfd, .events = POLLIN},
 		{.fd = job->ctl, .events = POLLIN},
+		{.fd = g->exec_fd, .events = POLLIN},
 	};
 	int64_t ts[2] = {0, 0};
 	int64_t left = -1;
@@ -316,7 +353,7 @@ static void watch_once(struct guardian *g, int64_t deadline)
 		ts[0] = left / 1000000000;
 		ts[1] = left % 1000000000;
 	}
-	long r = raw_syscall5(SYS_ppoll, pfd, g->ending ? 1 : 3, left >= 0 ? ts : NULL, NULL, 0);
+	long r = raw_syscall5(SYS_ppoll, pfd, g->ending ? 1 : 4, left >= 0 ? ts : NULL, NULL, 0);
 	if (deadline && !g->ending && raw_monotonic_ns() >= deadline)
 		end_with(g, END_TIMEOUT);
 	if (r <= 0)
@@ -325,6 +362,8 @@ static void watch_once(struct guardian *g, int64_t deadline)
 		char buf[sizeof(struct signalfd_siginfo) * 4];
 		raw_syscall3(SYS_read, g->sigfd, buf, sizeof(buf));
 	}
+	if (!g->ending && g->exec_fd >= 0 && pfd[3].revents)
+		exec_is_decided(g);
 	if (!g->ending && pfd[1].revents)
 		end_with(g, END_HOST);
 	if (!g->ending && (pfd[2].revents & POLLIN))
@@ -366,21 +405,18 @@ static int setup(struct guardian *g)
 	struct raw_sigaction sa;
 	raw_zero(&sa, sizeof(sa));
 	raw_syscall4(SYS_rt_sigaction, SIGCHLD, &sa, NULL, sizeof(sa.mask));
-	int r = job->base ? setup_base(job) : setup_plain(job);
-	if (r < 0)
-		return r;
 	raw_sigset chld = 1ULL << (SIGCHLD - 1);
 	g->sigfd = (int)raw_syscall4(SYS_signalfd4, -1, &chld, sizeof(chld),
 				     SFD_CLOEXEC | SFD_NONBLOCK);
 	if (g->sigfd < 0)
 		return job_fail(job, STEP_SIGNALFD, -g->sigfd, 0);
-	return start_child(g);
+	return job->base ? setup_base(g) : setup_plain(g);
 }
 
 int guardian_main(void *arg)
 {
 	struct job *job = arg;
-	struct guardian g = {.job = job, .sigfd = -1};
+	struct guardian g = {.job = job, .sigfd = -1, .exec_fd = -1};
 	int r = setup(&g);
 	close_rest(&g);
 	if (g.main_pid > 0) {

@@ -76,8 +76,13 @@ struct job_rule {
 	uint8_t own_only; /* skip where it is no character device (standard devices) */
 	/* Written by the child side: */
 	uint8_t missing;
+	int fd; /* the child's, -1 until opened */
+	/* Written by the guardian: what it has mounted for this rule. */
+	uint8_t mounted;
 	uint8_t is_dir;
-	int fd; /* -1 until opened */
+	int mount_fd;
+	uint64_t dev;
+	uint64_t ino;
 };
 
 enum job_end {
@@ -88,8 +93,14 @@ enum job_end {
 	END_HOST,   /* the host is gone */
 };
 
+/* The child waits for the base's mounts: values of job_state.gate. */
+enum job_gate { GATE_SHUT, GATE_OPEN, GATE_ABORT };
+
 struct job_state {
-	/* First failure of the start; STEP_NONE while none. */
+	int gate; /* futex */
+
+	/* First failure of the start; STEP_NONE while none. FAILED is claimed first. */
+	int failed;
 	int step;
 	int step_errno;
 	int step_index;
@@ -175,6 +186,7 @@ struct job {
 	const char *tmp_name; /* private TMPDIR to be made there */
 	char **tmp_env;	      /* the variable's place, the last one, in ENVP */
 	int tmp_rule;	      /* its rule */
+	int exec_pipe;	      /* the child's end, closed by a successful exec; -1: none */
 	int32_t host_pid;
 
 	const char *guardian_path; /* program for a guardian with its own address space */
@@ -216,22 +228,25 @@ int keeper_main(void *arg);
 int child_main(void *arg);
 /* The same in the calling process: returns a negative errno when it failed, half confined. */
 int child_run(struct job *job);
-/* Opens the rules (all but late ones when LATE is false). Negative errno after job_fail. */
+/* Opens the rules (all but late ones when LATE is false) in the child. Negative errno on failure.
+ */
 int job_open_rules(struct job *job, bool late);
 /* Writes the id maps of a fresh user namespace. */
 int job_map_ids(struct job *job);
-/* The base's mounts; the rules must be open. Negative errno after job_fail. */
+/* The base's mounts, made by the guardian. Negative errno after job_fail. */
 int base_mount(struct job *job);
 /* Removes NAME below DIR_FD with all it holds, without following links or leaving DIR_FD. */
 void raw_remove_tree(int dir_fd, const char *name);
 
-/* Records the first failure. Returns -CODE (a positive errno). */
+/*
+ * Records the first failure; guardian and child may both try. Returns -CODE (a positive errno).
+ */
 static inline int job_fail(struct job *job, enum job_step step, int code, int index)
 {
-	if (job->state.step == STEP_NONE) {
+	if (!__atomic_exchange_n(&job->state.failed, 1, __ATOMIC_ACQ_REL)) {
 		job->state.step_errno = code;
 		job->state.step_index = index;
-		job->state.step = step;
+		__atomic_store_n(&job->state.step, (int)step, __ATOMIC_RELEASE);
 	}
 	return -code;
 }

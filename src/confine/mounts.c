@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The base's mounts: everything read-only, recursively; each write grant writable over it; private
- * /proc, /dev/pts and /dev/shm. Made by the guardian in its own mount namespace, before the child
- * exists. A write grant is resolved once: the descriptor that its rule holds is what is cloned and
- * what is mounted over.
+ * /proc, /dev/pts and /dev/shm. Made by the guardian in its own mount namespace, while the child
+ * waits for them at its gate. What is cloned is what is mounted over: one descriptor. The child,
+ * which has opened the same path for its Landlock rule meanwhile, checks that it got the same
+ * object.
  */
 #include <errno.h>
 #include <linux/mount.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "confine/job.h"
 #include "confine/raw_util.h"
@@ -25,26 +27,54 @@ static long set_tree(int dir, const char *path, unsigned int flags, uint64_t att
 	return raw_syscall5(SYS_mount_setattr, dir, path, flags | AT_RECURSIVE, &ma, sizeof(ma));
 }
 
-/* Clones the write grants while they are still writable. The clones' numbers go to CLONES. */
-static int clone_grants(struct job *job, int *clones)
+/* The object of a grant that is to be mounted; -ENOENT and its like are left to the child to judge.
+ */
+static int open_grant(struct job *job, size_t i)
 {
-	for (size_t i = 0; i < job->n_rules; i++) {
-		clones[i] = -1;
-		struct job_rule *rule = &job->rules[i];
-		bool wanted = (rule->writable && !job->root_writable) || rule->into_shm;
-		if (!wanted || rule->fd < 0)
-			continue;
-		long fd = raw_syscall3(SYS_open_tree, rule->fd, "",
-				       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH |
-					       AT_RECURSIVE);
+	struct job_rule *rule = &job->rules[i];
+	rule->mount_fd = raw_openat(AT_FDCWD, rule->path, O_PATH | O_CLOEXEC, 0);
+	if (rule->mount_fd < 0)
+		return rule->optional ? 0 : job_fail(job, STEP_RULE_OPEN, -rule->mount_fd, (int)i);
+	struct stat st = {0};
+	long r = raw_syscall4(SYS_newfstatat, rule->mount_fd, "", &st, AT_EMPTY_PATH);
+	if (r < 0)
+		return job_fail(job, STEP_RULE_OPEN, (int)-r, (int)i);
+	rule->is_dir = S_ISDIR(st.st_mode);
+	rule->dev = st.st_dev;
+	rule->ino = st.st_ino;
+	rule->mounted = 1;
+	return 0;
+}
+
+/* Clones one grant while it is still writable. */
+static int clone_grant(struct job *job, size_t i)
+{
+	struct job_rule *rule = &job->rules[i];
+	long fd = raw_syscall3(SYS_open_tree, rule->mount_fd, "",
+			       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+	if (fd < 0)
+		return job_fail(job, STEP_MOUNT_CLONE, (int)-fd, (int)i);
+	job->clones[i] = (int)fd;
+	if (!rule->writable) {
+		fd = set_tree((int)fd, "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, 0);
 		if (fd < 0)
 			return job_fail(job, STEP_MOUNT_CLONE, (int)-fd, (int)i);
-		clones[i] = (int)fd;
-		if (!rule->writable) {
-			fd = set_tree(clones[i], "", AT_EMPTY_PATH, MOUNT_ATTR_RDONLY, 0);
-			if (fd < 0)
-				return job_fail(job, STEP_MOUNT_CLONE, (int)-fd, (int)i);
-		}
+	}
+	return 0;
+}
+
+static int clone_grants(struct job *job)
+{
+	for (size_t i = 0; i < job->n_rules; i++) {
+		struct job_rule *rule = &job->rules[i];
+		job->clones[i] = -1;
+		if ((!rule->writable || job->root_writable) && !rule->into_shm)
+			continue;
+		int r = open_grant(job, i);
+		if (r == 0 && rule->mount_fd >= 0)
+			r = clone_grant(job, i);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -70,8 +100,9 @@ static int make_place(const struct job_rule *rule)
 	return fd < 0 ? fd : 0;
 }
 
-static int attach_grants(struct job *job, const int *clones, bool shm)
+static int attach_grants(struct job *job, bool shm)
 {
+	const int *clones = job->clones;
 	for (size_t i = 0; i < job->n_rules; i++) {
 		struct job_rule *rule = &job->rules[i];
 		if (clones[i] < 0 || (bool)rule->into_shm != shm)
@@ -84,13 +115,11 @@ static int attach_grants(struct job *job, const int *clones, bool shm)
 			r = raw_syscall5(SYS_move_mount, clones[i], "", AT_FDCWD, rule->path,
 					 MOVE_MOUNT_F_EMPTY_PATH);
 		} else {
-			r = raw_syscall5(SYS_move_mount, clones[i], "", rule->fd, "",
+			r = raw_syscall5(SYS_move_mount, clones[i], "", rule->mount_fd, "",
 					 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 		}
 		if (r < 0)
 			return job_fail(job, STEP_MOUNT_WRITE, (int)-r, (int)i);
-		raw_close(rule->fd);
-		rule->fd = clones[i];
 	}
 	return 0;
 }
@@ -156,19 +185,16 @@ int base_mount(struct job *job)
 	long r = set_tree(AT_FDCWD, "/", 0, 0, MS_PRIVATE);
 	if (r < 0)
 		return job_fail(job, STEP_MOUNT_PRIVATE, (int)-r, 0);
-	int *clones = job->clones;
-	int e = job_open_rules(job, false);
-	if (e == 0)
-		e = clone_grants(job, clones);
+	int e = clone_grants(job);
 	if (e < 0)
 		return e;
 	r = job->root_writable ? 0 : set_tree(AT_FDCWD, "/", 0, MOUNT_ATTR_RDONLY, 0);
 	if (r < 0)
 		return job_fail(job, STEP_MOUNT_READONLY, (int)-r, 0);
-	e = attach_grants(job, clones, false);
+	e = attach_grants(job, false);
 	if (e == 0)
 		e = private_filesystems(job);
 	if (e == 0)
-		e = attach_grants(job, clones, true);
+		e = attach_grants(job, true);
 	return e;
 }

@@ -106,6 +106,7 @@ static int job_new(bool shared_file, bool separate_vm, struct job **ret_job)
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = -1;
 	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->dir_fd = job->tmp_fd = -1;
+	job->exec_pipe = -1;
 	job->top_fd = -1;
 	*ret_job = job;
 	return 0;
