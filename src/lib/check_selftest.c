@@ -21,9 +21,9 @@
 #define WAIT_MS 5000
 
 /* $1 is granted, $2 is not. echo is no special built-in: a failing redirection does not end sh. */
-static char script[] = "echo inside 2>/dev/null >\"$2\" && exit 33\n"
-		       "echo inside >\"$1\" || exit 34\n"
-		       "exit 0\n";
+static const char script_text[] = "echo inside 2>/dev/null >\"$2\" && exit 33\n"
+				  "echo inside >\"$1\" || exit 34\n"
+				  "exit 0\n";
 
 struct self_test {
 	const char *id;
@@ -103,6 +103,8 @@ static char *run_test(const struct self_test *t, char *granted, char *forbidden,
 	struct sandlock_process *process = NULL;
 	char tmpdir[] = "TMPDIR=/nonexistent"; /* so that no private one is made */
 	char path[] = "PATH=/usr/bin:/bin";
+	char script[sizeof(script_text)];
+	memcpy(script, script_text, sizeof(script));
 	char *const argv[] = {(char[]){"/bin/sh"},
 			      (char[]){"-c"},
 			      script,

@@ -88,7 +88,7 @@ static const struct constant constants[] = {
 };
 
 static const struct constant errnos[] = {
-	{ "EPERM", EPERM }, { "EACCES", EACCES }, { "EINVAL", EINVAL }, { "ENOSYS", ENOSYS },
+	{ "EPERM", EPERM }, { "EBUSY", EBUSY }, { "EACCES", EACCES }, { "EINVAL", EINVAL }, { "ENOSYS", ENOSYS },
 	{ "EPROTONOSUPPORT", EPROTONOSUPPORT }, { "EAFNOSUPPORT", EAFNOSUPPORT },
 	{ "EOPNOTSUPP", EOPNOTSUPP },
 };
