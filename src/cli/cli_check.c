@@ -35,7 +35,7 @@ int cli_check(int argc, char **argv)
 		return cli_error(CLI_FAILED, "%s", err.msg);
 	fputs(text, stdout);
 	sandlock_free(text);
-	if (fflush(stdout) != 0)
+	if (fflush(stdout) != 0 || ferror(stdout))
 		return cli_error(CLI_FAILED, "the report could not be written to standard output");
 	return r == 0 ? CLI_OK : CLI_FAILED;
 }

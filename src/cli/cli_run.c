@@ -38,7 +38,7 @@ struct run {
 	int events_fd;
 	int signal_fd;
 	int wait_fd;
-	bool terminal;	  /* standard input is a terminal and we were in its foreground */
+	bool terminal;	  /* standard input is the terminal of our session */
 	bool handed_over; /* the command's process group was given the foreground */
 	pid_t command_pgrp;
 	struct relay relay;
@@ -193,8 +193,8 @@ static void fill_spawn(struct run *run, struct sandlock_spawn *sp)
 	 * pipeline the pager or the tee beside us needs the terminal as well: there the command
 	 * gets it when it first asks (on_stopped).
 	 */
-	run->terminal = tty_is_interactive();
-	run->handed_over = run->terminal && isatty(STDOUT_FILENO);
+	run->terminal = tcgetpgrp(STDIN_FILENO) > 0;
+	run->handed_over = tty_is_interactive() && isatty(STDOUT_FILENO);
 	sp->flags |= SANDLOCK_SPAWN_REPORT_STOPS;
 	if (run->handed_over)
 		sp->flags |= SANDLOCK_SPAWN_FOREGROUND;
@@ -232,7 +232,7 @@ static void begin_end(struct run *run, int sig)
 }
 
 /* We are stopped as the job that the shell knows; the command is stopped or must be. */
-static void stop_with_command(struct run *run)
+static void stop_with_command(struct run *run, bool wants_terminal)
 {
 	tty_take_back(run->command_pgrp);
 	sigset_t set;
@@ -242,8 +242,10 @@ static void stop_with_command(struct run *run)
 	/* Unblocked, the pending signal stops this process here, unless its group is orphaned. */
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	if (run->handed_over && tty_is_ours())
+	if ((run->handed_over || wants_terminal) && tty_is_ours()) {
+		run->handed_over = true;
 		tty_give(run->command_pgrp);
+	}
 	sandlock_signal(run->process, SIGCONT);
 }
 
@@ -258,7 +260,7 @@ static void on_signal(struct run *run)
 				relay_resize(&run->relay);
 		} else if (sig == SIGTSTP) {
 			sandlock_signal(run->process, SIGTSTP);
-			stop_with_command(run);
+			stop_with_command(run, false);
 		} else if (sig == SIGUSR1 || sig == SIGUSR2 || from_terminal) {
 			sandlock_signal(run->process, sig); /* the command decides what it means */
 		} else {
@@ -274,12 +276,13 @@ static void on_signal(struct run *run)
  */
 static void on_stopped(struct run *run, int sig)
 {
-	if ((sig == SIGTTIN || sig == SIGTTOU) && tty_is_ours()) {
+	bool wants_terminal = sig == SIGTTIN || sig == SIGTTOU;
+	if (wants_terminal && tty_is_ours()) {
 		run->handed_over = true;
 		tty_give(run->command_pgrp);
 		sandlock_signal(run->process, SIGCONT);
 	} else if (run->terminal && (sig != SIGSTOP || run->handed_over)) {
-		stop_with_command(run);
+		stop_with_command(run, wants_terminal);
 	}
 }
 

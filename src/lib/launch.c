@@ -152,6 +152,10 @@ static int start_reports(struct sandlock_process *p)
 			p->child_pid = msg.pid;
 		if (msg.kind == REPORT_PTY)
 			p->pty_fd = msg.fd;
+		/* Stopped from the terminal in front of its exec: there is no job to stop yet. */
+		struct job_msg go_on = {.kind = JOB_SIGNAL, .value = SIGCONT};
+		if (msg.kind == REPORT_STOPPED)
+			(void)!send(p->ctl, &go_on, sizeof(go_on), MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (msg.kind == REPORT_STARTED)
 			return 1;
 	}
