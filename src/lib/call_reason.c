@@ -22,9 +22,9 @@ void call_place_init(struct call_place *ret_place)
 	p.outer_filter = mode == SECCOMP_MODE_FILTER || (mode < 0 && errno != EINVAL);
 	if (uname(&u) == 0) {
 		char *rest = NULL;
-		unsigned long major = strtoul(u.release, &rest, 10);
+		unsigned int major = (unsigned int)strtoul(u.release, &rest, 10);
 		unsigned long minor = rest && *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
-		p.kernel = KERNEL(major, minor % 1000);
+		p.kernel = KERNEL(major, (unsigned int)(minor % 1000));
 		snprintf(p.release, sizeof(p.release), "%s", u.release);
 		snprintf(p.machine, sizeof(p.machine), "%s", u.machine);
 	}

@@ -90,7 +90,7 @@ static int probe_base(const struct check_env *env, struct probe_result *res, int
 static int inside_uts(const struct check_env *env, struct probe_result *res)
 {
 	static const char name[] = "sandlock-check";
-	struct utsname now;
+	struct utsname now = {0};
 	long r = raw_syscall2(SYS_sethostname, name, sizeof(name) - 1);
 	if (r < 0)
 		return probe_error(res, "sethostname", r);
@@ -216,7 +216,7 @@ static int inside_attach(const struct check_env *env, struct probe_result *res)
 
 static int inside_proc(const struct check_env *env, struct probe_result *res)
 {
-	char self[8];
+	char self[8] = {0};
 	if (make_private(res) < 0)
 		return -1;
 	long r = raw_syscall5(SYS_mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,

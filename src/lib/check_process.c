@@ -28,7 +28,7 @@ struct helper {
 
 static int helper_start(struct probe_result *res, struct helper *h)
 {
-	int pair[2];
+	int pair[2] = {-1, -1};
 	char byte = 0;
 	h->mark = 'p';
 	long r = raw_syscall4(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
@@ -53,7 +53,7 @@ static int helper_start(struct probe_result *res, struct helper *h)
 
 static int probe_pidfd_open(const struct check_env *env, struct probe_result *res, int arg)
 {
-	struct helper h;
+	struct helper h = {.pid = -1, .hold = -1};
 	if (helper_start(res, &h) < 0)
 		return -1;
 	int fd = (int)raw_syscall2(SYS_pidfd_open, h.pid, 0);
@@ -78,7 +78,7 @@ static int probe_pidfd_open(const struct check_env *env, struct probe_result *re
 
 static int probe_pidfd_getfd(const struct check_env *env, struct probe_result *res, int arg)
 {
-	struct helper h;
+	struct helper h = {.pid = -1, .hold = -1};
 	char byte = 'g';
 	if (helper_start(res, &h) < 0)
 		return -1;
@@ -103,7 +103,7 @@ static int probe_pidfd_getfd(const struct check_env *env, struct probe_result *r
 
 static int probe_memory(const struct check_env *env, struct probe_result *res, int arg)
 {
-	struct helper h;
+	struct helper h = {.pid = -1, .hold = -1};
 	char copy = 0;
 	if (helper_start(res, &h) < 0)
 		return -1;
@@ -120,7 +120,7 @@ static int probe_memory(const struct check_env *env, struct probe_result *res, i
 
 static int probe_close_range(const struct check_env *env, struct probe_result *res, int arg)
 {
-	int fds[2];
+	int fds[2] = {-1, -1};
 	long r = raw_syscall2(SYS_pipe2, fds, O_CLOEXEC);
 	if (r < 0)
 		return probe_error(res, "pipe2", r);

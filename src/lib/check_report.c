@@ -161,9 +161,11 @@ static void add_verdict(const struct check_report *report, struct buf *b)
 		buf_printf(b, "the strict default does not start here: %s", bad ? bad->id : "?");
 		if (bad) {
 			buf_printf(b, " %s: ", check_status_name(bad->status));
-			add_text(b, bad->remedy	  ? bad->remedy
-				    : bad->detail ? bad->detail
-						  : bad->tried);
+			add_text(b, bad->detail ? bad->detail : bad->tried);
+			if (bad->remedy) {
+				buf_add_str(b, "; ");
+				add_text(b, bad->remedy);
+			}
 		}
 		buf_add_str(b, ".\n");
 	}

@@ -59,9 +59,14 @@ int probe_expect(struct probe_result *res, const char *call, long r, long want)
 
 long probe_fork(struct probe_result *res, unsigned long flags)
 {
+	long parent = raw_syscall0(SYS_getpid);
 	long pid = raw_syscall5(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
-	if (pid == 0)
+	if (pid == 0) {
 		raw_syscall5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		/* A parent that is gone already sends no signal. */
+		if (!(flags & CLONE_NEWPID) && raw_syscall0(SYS_getppid) != parent)
+			raw_exit(1);
+	}
 	if (pid < 0)
 		probe_error(res, "clone", pid);
 	return pid;
@@ -99,6 +104,7 @@ static _Noreturn void probe_child(const struct probe *p, const struct check_env 
 				  struct probe_result *res)
 {
 	raw_syscall5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	raw_syscall2(SYS_setpgid, 0, 0);
 	int r = p->fn(env, res, p->arg);
 	if (res->status == CHECK_PENDING)
 		res->status = r == 0 ? CHECK_OK : CHECK_FAILED;
@@ -168,16 +174,16 @@ static _Noreturn void cell_main(const struct probe *p, const struct check_env *e
 	siginfo_t info;
 	bool timed_out = false;
 	for (;;) {
-		int r = wait_pid(pid, WNOHANG, &info);
-		if (r < 0 || info.si_pid == pid)
+		/* Not reaped yet: its number stays that of its process group, which goes with it.
+		 */
+		int r = wait_pid(pid, WNOHANG | WNOWAIT, &info);
+		timed_out = r == 0 && info.si_pid != pid && sleep_for_child(until) <= 0;
+		if (r < 0 || info.si_pid == pid || timed_out)
 			break;
-		if (sleep_for_child(until) <= 0) {
-			timed_out = true;
-			raw_syscall2(SYS_kill, pid, SIGKILL);
-			wait_pid(pid, 0, &info);
-			break;
-		}
 	}
+	raw_syscall2(SYS_kill, pid, SIGKILL);
+	raw_syscall2(SYS_kill, -pid, SIGKILL);
+	wait_pid(pid, 0, &info);
 	judge_end(&info, timed_out, res);
 	collect_orphans();
 	raw_exit(0);

@@ -33,7 +33,7 @@ static const struct {
 	[STEP_MOUNT_MQUEUE]   = {"mounting a private /dev/mqueue", "mount", 0, "use --view auto"},
 	[STEP_HOSTNAME]       = {"setting the host name", "sethostname", 0, "go without --name"},
 	[STEP_GUARDIAN_EXEC]  = {"executing sandlock-guardian", "execve", 0, "install it beside libsandlock.so or in libexec/sandlock"},
-	[STEP_GUARDIAN_SCOPE] = {"scoping the guardian's signals", "landlock_restrict_self", KERNEL(6, 12), NULL},
+	[STEP_GUARDIAN_SCOPE] = {"scoping the guardian's signals", "landlock_add_rule or landlock_restrict_self", KERNEL(6, 12), NULL},
 	[STEP_GUARDIAN_HOST_REACHABLE] = {"proving that the guardian's signals stay inside the sandbox", NULL, 0, "use --no-supervisor"},
 	[STEP_SUBREAPER]      = {"becoming a subreaper", "prctl", 0, NULL},
 	[STEP_SIGNALFD]       = {"watching child processes", "signalfd4", 0, NULL},
@@ -136,13 +136,26 @@ int call_fail(struct sandlock_error *err, const char *what, const char *call, un
 			reason.why, reason.by_filter ? ": allow it there" : "");
 }
 
-static int explain_step(const char *what, int step, int code, struct sandlock_error *err)
+/* The call behind a step; a few steps make several, told apart by the index. */
+static const char *call_of(const struct job_state *st)
 {
+	if (st->step == STEP_GUARDIAN_SCOPE && st->step_index == 0)
+		return "landlock_create_ruleset";
+	if (st->step == STEP_GUARDIAN_EXEC && st->step_index == 1)
+		return "clone";
+	return steps[st->step].call;
+}
+
+static int explain_step(const char *what, const struct job_state *st, struct sandlock_error *err)
+{
+	int step = st->step;
+	int code = st->step_errno;
 	enum sandlock_code c = code_of(code);
 	const char *hint = steps[step].hint;
+	const char *call = call_of(st);
 	struct sandlock_error e = {0};
-	if (steps[step].call)
-		call_fail(&e, what, steps[step].call, steps[step].since, code);
+	if (call)
+		call_fail(&e, what, call, steps[step].since, code);
 	else
 		api_fail(&e, c == SANDLOCK_E_INVALID ? SANDLOCK_E_INTERNAL : c, code, "%s: %s",
 			 what, strerror(code));
@@ -183,5 +196,5 @@ int job_explain(const struct job_request *req, const struct job *job, struct san
 	char what[300]; /* so that a long path leaves room for what comes behind it */
 	snprintf(what, sizeof(what), "The start failed at %s%s%.200s", steps[st->step].what,
 		 *where ? " for " : "", where);
-	return explain_step(what, st->step, code, err);
+	return explain_step(what, st, err);
 }
