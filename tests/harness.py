@@ -62,8 +62,8 @@ class Account:
 
 
 if os.getuid() == 0:
-    USER = Account(65533, 65533)
-    SECOND = Account(65532, 65532)
+    USER = Account(64733, 64733)
+    SECOND = Account(64732, 64732)
     ROOT_USER = Account(0, 0)
 else:
     USER = Account(os.getuid(), os.getgid())
@@ -495,7 +495,7 @@ class Terminal:
 # --- Residue ---------------------------------------------------------------------------------
 
 
-OURS = (USER.uid, 65532, 65530) if os.getuid() == 0 else (os.getuid(),)
+OURS = (USER.uid, 64732, 64730) if os.getuid() == 0 else (os.getuid(),)
 
 
 def residue():

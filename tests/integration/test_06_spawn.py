@@ -273,11 +273,11 @@ def test_user_flag_as_root_changes_ids(is_root, flags):
     if not is_root:
         return
     r = harness.run([harness.INSTALLED.sandlock, "run", *flags, *harness.SYSTEM, "-r",
-                     harness.INSTALLED.bin, "--user", "65533:65532", "--",
+                     harness.INSTALLED.bin, "--user", "64733:64732", "--",
                      harness.INSTALLED.tools["inside"]], account=harness.ROOT_USER)
     s = inside(r)
-    assert s["uid"] == "65533 65533"
-    assert s["gid"] == "65532 65532"
+    assert s["uid"] == "64733 64733"
+    assert s["gid"] == "64732 64732"
     assert s["groups"] == "0"
 
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -188,12 +189,12 @@ def test_limit_on_processes_of_the_user_is_told(is_root):
     """A start that fails for want of processes says so."""
     if not is_root:
         return
-    import resource
+
 
     def none():
         resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
 
-    extra = harness.Account(65530, 65530)
+    extra = harness.Account(64730, 64730)
     with harness.Running(["/bin/sleep", "60"], account=extra):
         r = harness.run(harness.MODES["base"].command([], ["/usr/bin/true"]), account=extra,
                         preexec=none)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines that users of the reference type today (reference/examples.md). Those whose flags
+arrive with later work are refused by name until then, and run nothing; the rest work as written.
+"""
+
+import pytest
+
+import harness
+
+
+def test_7_a_job_that_sandboxes_again(place):
+    """`run … -- sandlock run --no-supervisor … -- cmd` works, and only narrows."""
+    work = place.dir("work")
+    inner = place.dir("work/inner")
+    s = str(harness.INSTALLED.sandlock)
+    grants = [*harness.SYSTEM, "-r", str(harness.INSTALLED.bin)]
+    text = f"echo x > {inner}/in && ! (echo y > {work}/out) 2>/dev/null"
+    r = harness.run([s, "run", *grants, "-w", work, "--", s, "run", "--no-supervisor", *grants,
+                     "-w", inner, "--", "/bin/sh", "-c", text])
+    assert (r.code, r.err) == (0, ""), f"{r!r}"
+    assert (inner / "in").read_text() == "x\n"
+    assert not (work / "out").exists()
+
+
+LATER = {
+    "1 one endpoint": ["--http-allow", "POST api.openai.com/v1/chat/completions", "--http-deny",
+                       "* */admin/*", "-r", "/usr", "-r", "/lib", "-r", "/etc", "-m", "1G", "-P",
+                       "32", "-t", "600"],
+    "2 look first": ["--dry-run", "--workdir", ".", "-w", ".", "-r", "/usr", "-r", "/lib", "-r",
+                     "/bin", "-r", "/etc"],
+    "3 for real": ["--workdir", ".", "-w", ".", "-r", "/usr", "-r", "/lib", "-r", "/bin", "-r",
+                   "/etc", "-m", "4G", "-P", "64", "-t", "1800"],
+    "4 reproducible": ["--time-start", "2000-01-01T00:00:00Z", "--random-seed", "42",
+                       "--deterministic-dirs"],
+    "5 two servers": ["--name", "api.local", "--port-remap", "--net-allow-bind", "8080", "-r",
+                      "/usr", "-r", "/lib", "-r", "/etc"],
+    "12 one GPU": ["--gpu", "0", "-r", "/usr"],
+}
+
+
+@pytest.mark.parametrize("flags", LATER.values(), ids=LATER)
+def test_later_lines_are_refused_by_name(place, flags):
+    work = place.dir("work")
+    r = harness.sandlock("run", *flags, "--", "/usr/bin/touch", work / "ran", cwd=str(work))
+    assert r.code == 125, f"{r!r}"
+    assert len(r.err_lines) == 1 and "--" in r.err, f"{r!r}"
+    assert not (work / "ran").exists()
