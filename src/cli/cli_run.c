@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -336,6 +338,32 @@ static int exit_code(struct run *run)
 	return 128 + (res->signal ? res->signal : SIGKILL);
 }
 
+/* A command that counts on changing its user fails in words of its own: say why (handed case B57).
+ */
+static void note_setuid(const char *name)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_MAX];
+	struct stat st;
+	for (const char *p = strchr(name, '/') ? "" : path; p; p = *p ? p + 1 : NULL) {
+		size_t n = strcspn(p, ":");
+		if (strchr(name, '/'))
+			snprintf(file, sizeof(file), "%s", name);
+		else
+			snprintf(file, sizeof(file), "%.*s/%s", (int)n, p, name);
+		p += n;
+		if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		if (st.st_mode & (S_ISUID | S_ISGID))
+			cli_error(0,
+				  "note: %s is a set-user-ID or set-group-ID program, and setuid "
+				  "has no "
+				  "effect in a sandbox",
+				  file);
+		return;
+	}
+}
+
 static int supervise(struct run *run)
 {
 	run->result.struct_size = sizeof(run->result);
@@ -361,7 +389,10 @@ static int supervise(struct run *run)
 	run->status_written = true;
 	if (run->result.reason == SANDLOCK_TIMED_OUT && !run->cli.quiet)
 		cli_error(0, "timeout after %.3gs", (double)run->result.run_ms / 1000);
-	return exit_code(run);
+	int code = exit_code(run);
+	if (code && run->result.reason == SANDLOCK_EXITED && !run->cli.quiet)
+		note_setuid(run->command[0]);
+	return code;
 }
 
 static int start_failed(struct run *run, int r)
