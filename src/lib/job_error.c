@@ -61,6 +61,11 @@ static const struct {
 	/* clang-format on */
 };
 
+const char *job_step_words(int step)
+{
+	return step > STEP_NONE && step < STEP_COUNT ? steps[step].call : "the start";
+}
+
 static enum sandlock_code code_of(int code)
 {
 	switch (code) {

@@ -258,6 +258,7 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
 	util_close(job->null_fd);
 	util_close(job->memfd);
 	req->failed_step = job->state.step;
+	req->failed_errno = job->state.step_errno;
 	if (r < 0) {
 		p->ended = true;
 		sandlock_process_free(p);

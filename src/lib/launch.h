@@ -46,6 +46,7 @@ struct job_request {
 	char *tmp_name;
 	struct strv *warnings; /* appended to */
 	int failed_step;       /* out: enum job_step of a failed launch */
+	int failed_errno;      /* out: what it failed with */
 };
 
 struct sandlock_process {
@@ -88,6 +89,8 @@ int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_err
 void *job_alloc(struct job *job, size_t size);
 const char *job_strdup(struct job *job, const char *s);
 
+/* What STEP (enum job_step) does, in words (job_error.c). */
+const char *job_step_words(int step);
 /* The start's failure as a message (job_error.c). */
 int job_explain(const struct job_request *req, const struct job *job, struct sandlock_error *err);
 /*

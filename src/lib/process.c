@@ -113,6 +113,17 @@ static int spawn_on(struct sandlock_policy *policy, struct job_request *req,
 /* Whether a failed start says that the base, not the policy, cannot be had here. */
 static bool base_failed(const struct job_request *req)
 {
+	/* A moment's shortage says nothing about this place, and must not cost the base. */
+	switch (req->failed_errno) {
+	case EAGAIN:
+	case EINTR:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		return false;
+	default:
+		break;
+	}
 	switch (req->failed_step) {
 	case STEP_NAMESPACE:
 	case STEP_ID_MAP:
@@ -212,6 +223,12 @@ static int spawn_best(struct sandlock_policy *policy, struct job_request *req,
 			"process one supervisor: use --no-supervisor here, or for the outer one");
 	int r = spawn_on(policy, req, ret_process, err);
 	if (r < 0 && req->rung == RUNG_BASE && p->view == VIEW_AUTO && base_failed(req)) {
+		warn_add(
+			req->warnings,
+			"no private namespaces can be had here (%s: %s): running without them; "
+			"chmod, chown, times and attributes are refused unless --allow-metadata is "
+			"given",
+			job_step_words(req->failed_step), strerror(req->failed_errno));
 		policy->base_impossible = true;
 		req->rung = RUNG_PLAIN;
 		r = spawn_on(policy, req, ret_process, err);
