@@ -63,7 +63,9 @@ static const struct {
 
 const char *job_step_words(int step)
 {
-	return step > STEP_NONE && step < STEP_COUNT ? steps[step].call : "the start";
+	if (step <= STEP_NONE || step >= STEP_COUNT)
+		return "the start";
+	return steps[step].call ? steps[step].call : steps[step].what;
 }
 
 static enum sandlock_code code_of(int code)

@@ -89,7 +89,7 @@ int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_err
 void *job_alloc(struct job *job, size_t size);
 const char *job_strdup(struct job *job, const char *s);
 
-/* What STEP (enum job_step) does, in words (job_error.c). */
+/* The call that STEP (enum job_step) makes, or what it does, in words (job_error.c). */
 const char *job_step_words(int step);
 /* The start's failure as a message (job_error.c). */
 int job_explain(const struct job_request *req, const struct job *job, struct sandlock_error *err);
