@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -66,25 +67,40 @@ void job_free(struct job *job)
 }
 
 /*
+ * A memfd for the job. The file-size limit counts for it (setrlimit(2)): it is kept to, since
+ * passing it would raise SIGXFSZ in the caller.
+ */
+static int job_file(size_t *size)
+{
+	struct rlimit lim;
+	if (getrlimit(RLIMIT_FSIZE, &lim) == 0 && lim.rlim_cur < *size)
+		*size = (size_t)lim.rlim_cur & ~(size_t)4095;
+	if (*size < JOB_SIZE_MIN)
+		return -EFBIG;
+	int fd = memfd_create("sandlock-job", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)*size) < 0) {
+		int code = errno;
+		close(fd);
+		return -code;
+	}
+	return fd;
+}
+
+/*
  * The mapping begins with the job itself, so that its address is the mapping's. A guardian with its
  * own address space gets it through a memfd, mapped at the same address; the hint keeps that
  * address away from where the kernel puts stacks and libraries.
  */
 static int job_new(bool shared_file, bool separate_vm, struct job **ret_job)
 {
-	int memfd = -1;
-	if (shared_file) {
-		memfd = memfd_create("sandlock-job", MFD_CLOEXEC);
-		if (memfd < 0)
-			return -errno;
-		if (ftruncate(memfd, (off_t)JOB_SIZE) < 0) {
-			int code = errno;
-			close(memfd);
-			return -code;
-		}
-	}
+	size_t size = JOB_SIZE;
+	int memfd = shared_file ? job_file(&size) : -1;
+	if (shared_file && memfd < 0)
+		return memfd;
 	uintptr_t hint = (uintptr_t)0x200000000000;
-	void *p = mmap((void *)hint, JOB_SIZE, PROT_READ | PROT_WRITE,
+	void *p = mmap((void *)hint, size, PROT_READ | PROT_WRITE,
 		       MAP_NORESERVE | (separate_vm || shared_file ? MAP_SHARED : MAP_PRIVATE) |
 			       (shared_file ? 0 : MAP_ANONYMOUS),
 		       memfd, 0);
@@ -95,7 +111,7 @@ static int job_new(bool shared_file, bool separate_vm, struct job **ret_job)
 	}
 	struct job_arena *arena = p;
 	struct job *job = &arena->job;
-	job->size = JOB_SIZE;
+	job->size = size;
 	job->memfd = memfd;
 	arena->used = (sizeof(*arena) + 4095) & ~(size_t)4095;
 	char *stacks = (char *)p + arena->used;
@@ -106,8 +122,7 @@ static int job_new(bool shared_file, bool separate_vm, struct job **ret_job)
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = -1;
 	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->dir_fd = job->tmp_fd = -1;
-	job->exec_pipe = -1;
-	job->top_fd = -1;
+	job->exec_pipe = job->top_fd = -1;
 	*ret_job = job;
 	return 0;
 }
