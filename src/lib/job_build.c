@@ -25,9 +25,9 @@
 #include "policy/filter.h"
 
 #define STACK_SIZE ((size_t)64 * 1024)
-#define JOB_SIZE                                                                                   \
-	((size_t)32 * 1024 * 1024) /* reserved, not used: pages come as they are touched           \
-				    */
+/* Reserved, not used: pages come as they are touched. */
+#define JOB_SIZE     ((size_t)32 * 1024 * 1024)
+#define JOB_SIZE_MIN ((size_t)512 * 1024)
 
 /* The job sits behind the stacks; what follows it is handed out by job_alloc. */
 struct job_arena {
