@@ -44,6 +44,7 @@ struct run {
 	bool handed_over; /* the command's process group was given the foreground */
 	pid_t command_pgrp;
 	struct relay relay;
+	struct tty_state tty;
 	int ended_by; /* signal to sandlock that is ending the run, 0: none */
 	int64_t kill_at_ms;
 };
@@ -379,10 +380,12 @@ static int supervise(struct run *run)
 	while (!step(run))
 		;
 	if (run->cli.pty) {
-		relay_drain(&run->relay);
+		relay_drain(&run->relay, run->result.reason == SANDLOCK_EXITED);
 		relay_done(&run->relay);
 	}
 	tty_take_back(run->command_pgrp);
+	if (!run->cli.pty)
+		tty_restore(&run->tty, run->result.reason != SANDLOCK_EXITED);
 	sandlock_process_free(run->process);
 	/* First what others wait for, then what may meet a full pipe. */
 	status_write(run->cli.status_fd, &run->result, NULL);
@@ -409,6 +412,7 @@ static int start_and_wait(struct run *run)
 	fill_spawn(run, &sp);
 	sigset_t old;
 	catch_signals(run, &old);
+	tty_save(&run->tty);
 	int r = sandlock_spawn(run->policy, &sp, &run->process, &run->err);
 	show_warnings(run);
 	int code;

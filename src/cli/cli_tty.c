@@ -56,6 +56,43 @@ void tty_take_back(pid_t command)
 		tty_give(getpgrp());
 }
 
+void tty_save(struct tty_state *ret_state)
+{
+	struct tty_state st = {.fd = -1};
+	for (int fd = 0; fd < 3; fd++) {
+		st.flags[fd] = fcntl(fd, F_GETFL);
+		if (st.fd < 0 && isatty(fd) && tcgetattr(fd, &st.termios) == 0 &&
+		    ioctl(fd, TIOCGWINSZ, &st.size) == 0)
+			st.fd = fd;
+	}
+	*ret_state = st;
+}
+
+void tty_restore(const struct tty_state *state, bool modes)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		if (state->flags[fd] >= 0 && fcntl(fd, F_GETFL) != state->flags[fd])
+			fcntl(fd, F_SETFL, state->flags[fd]);
+	}
+	if (state->fd < 0)
+		return;
+	/* A process in the background may do neither without SIGTTOU, which is blocked here. */
+	sigset_t set;
+	sigset_t old;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	if (tty_is_ours()) {
+		tcflow(state->fd, TCOON);
+		ioctl(state->fd, TIOCNXCL);
+		if (modes) {
+			tcsetattr(state->fd, TCSANOW, &state->termios);
+			ioctl(state->fd, TIOCSWINSZ, &state->size);
+		}
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
 void relay_init(struct relay *r, int master)
 {
 	memset(r, 0, sizeof(*r));
@@ -140,7 +177,7 @@ void relay_step(struct relay *r, const struct pollfd *pfd)
 	}
 }
 
-void relay_drain(struct relay *r)
+void relay_drain(struct relay *r, bool patient)
 {
 	while (r->out.len || !r->out.eof) {
 		if (r->out.len == 0) {
@@ -151,7 +188,7 @@ void relay_drain(struct relay *r)
 			r->out.sent = 0;
 		}
 		struct pollfd pfd = {.fd = STDOUT_FILENO, .events = POLLOUT};
-		if (poll(&pfd, 1, 5000) <= 0 || !push(STDOUT_FILENO, &r->out))
+		if (poll(&pfd, 1, patient ? 5000 : 0) <= 0 || !push(STDOUT_FILENO, &r->out))
 			return;
 	}
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 #include <termios.h>
 
@@ -19,6 +20,21 @@ void tty_give(pid_t pgrp);
  */
 void tty_take_back(pid_t command);
 bool tty_is_ours(void);
+
+/* What a command can leave behind on a terminal that it shares with the user. */
+struct tty_state {
+	int flags[3]; /* file status flags of descriptors 0 to 2, -1: none */
+	int fd;	      /* a terminal among them, -1: none */
+	struct termios termios;
+	struct winsize size;
+};
+
+void tty_save(struct tty_state *ret_state);
+/*
+ * Puts it right again: descriptor flags, stopped output and exclusive use always; modes and window
+ * size only with MODES, where the command did not end by itself (it may have been asked for them).
+ */
+void tty_restore(const struct tty_state *state, bool modes);
 
 struct relay_pipe {
 	char buf[8192];
@@ -46,5 +62,5 @@ void relay_resize(const struct relay *r);
 /* Fills three entries: standard input, master, standard output. */
 void relay_poll(const struct relay *r, struct pollfd *pfd);
 void relay_step(struct relay *r, const struct pollfd *pfd);
-/* Writes out what the command has left behind. */
-void relay_drain(struct relay *r);
+/* Writes out what the command has left behind; with PATIENT, waits for a slow reader. */
+void relay_drain(struct relay *r, bool patient);

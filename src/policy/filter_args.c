@@ -95,18 +95,30 @@ static bpf_pos check_ioctl_metadata(struct bpf_asm *a)
 	return bpf_if_any(a, setters, ARRAY_SIZE(setters), refuse(a, EPERM), type);
 }
 
+/* Values from FIRST to LAST are refused; all others go to OTHER. */
+static bpf_pos check_range(struct bpf_asm *a, uint32_t first, uint32_t last, bpf_pos other)
+{
+	bpf_pos inside = bpf_if(a, BPF_JGT, last, other, refuse(a, EPERM));
+	return bpf_if(a, BPF_JGE, first, inside, other);
+}
+
 /*
  * TIOCSTI and TIOCLINUX type into the terminal, TIOCSETD puts a line discipline (kernel modules of
- * odd protocols) on it. Socket requests from 0x8908 on read and change interfaces and routes.
+ * odd protocols) on it, TIOCEXCL locks the user's other programs out of it, and the requests of the
+ * Linux console (ioctl_console(2)) blank or deafen it beyond the run. Socket requests from 0x8908
+ * on read and change interfaces and routes.
  */
 static bpf_pos check_ioctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t terminal[] = {UAPI_TIOCSTI, UAPI_TIOCLINUX, UAPI_TIOCSETD};
+	static const uint32_t terminal[] = {UAPI_TIOCSTI, UAPI_TIOCLINUX, UAPI_TIOCSETD,
+					    UAPI_TIOCEXCL};
 	bpf_pos rest = ctx->spec->allow_metadata ? allow(a) : check_ioctl_metadata(a);
 
 	bpf_pos range = bpf_if(a, BPF_JEQ, UAPI_SIOCOUTQNSD, allow(a), refuse(a, EPERM));
 	range = bpf_if(a, BPF_JGT, UAPI_SIOC_INTERFACE_LAST, rest, range);
 	range = bpf_if(a, BPF_JGE, UAPI_SIOC_INTERFACE_FIRST, range, rest);
+	range = check_range(a, UAPI_VT_FIRST, UAPI_VT_LAST, range);
+	range = check_range(a, UAPI_KD_FIRST, UAPI_KD_LAST, range);
 	range = bpf_if_any(a, terminal, ARRAY_SIZE(terminal), refuse(a, EPERM), range);
 	return load_arg(a, 1, range);
 }

@@ -81,7 +81,10 @@ static int judge_btrfs_ioctl(uint32_t request)
 
 static int judge_ioctl(const struct filter_spec *spec, uint32_t request)
 {
-	if (request == TIOCSTI || request == TIOCLINUX || request == TIOCSETD)
+	if (request == TIOCSTI || request == TIOCLINUX || request == TIOCSETD ||
+	    request == TIOCEXCL)
+		return EPERM;
+	if ((request >= 0x4b30 && request <= 0x4bff) || (request >= 0x5600 && request <= 0x56ff))
 		return EPERM;
 	if (request > 0x8907 && request < 0x8a00)
 		return request == SIOCOUTQNSD ? ALLOW : EPERM;
