@@ -135,40 +135,75 @@ static void add_row(const struct check_row *row, size_t width, struct buf *b)
 	}
 }
 
-/* The first row that stands in the way. */
-static const struct check_row *first_bad(const struct check_report *report)
+static bool is_in_the_way(const struct check_row *row)
+{
+	return row->required && (row->status == CHECK_MISSING || row->status == CHECK_BLOCKED ||
+				 row->status == CHECK_FAILED);
+}
+
+static bool all_tried(const struct check_report *report)
 {
 	for (size_t i = 0; i < report->n; i++) {
-		const struct check_row *row = &report->rows[i];
-		if (row->required && row->status != CHECK_OK && row->status != CHECK_DEGRADED)
-			return row;
+		if (report->rows[i].required && report->rows[i].status == CHECK_UNTRIED)
+			return false;
 	}
-	return NULL;
+	return true;
+}
+
+/* The first row that stands in the way, and how many there are but the self-test that follows. */
+static const struct check_row *first_bad(const struct check_report *report, size_t *ret_n)
+{
+	const struct check_row *first = NULL;
+	*ret_n = 0;
+	for (size_t i = 0; i < report->n; i++) {
+		const struct check_row *row = &report->rows[i];
+		if (!is_in_the_way(row) || (first && str_starts(row->id, "self-test")))
+			continue;
+		first = first ? first : row;
+		(*ret_n)++;
+	}
+	return first;
+}
+
+/* One row in full, or the names of several. */
+static void add_bad_rows(const struct check_report *report, const struct check_row *first, size_t n,
+			 struct buf *b)
+{
+	if (n == 1) {
+		buf_printf(b, "%s %s: ", first->id, check_status_name(first->status));
+		add_text(b, first->detail ? first->detail : first->tried);
+		if (first->remedy) {
+			buf_add_str(b, "; ");
+			add_text(b, first->remedy);
+		}
+		return;
+	}
+	for (const struct check_row *row = first; row < report->rows + report->n; row++) {
+		if (is_in_the_way(row) && !str_starts(row->id, "self-test"))
+			buf_printf(b, "%s%s %s", row == first ? "" : ", ", row->id,
+				   check_status_name(row->status));
+	}
+	buf_add_str(b, "; what helps stands in these rows");
 }
 
 static void add_verdict(const struct check_report *report, struct buf *b)
 {
-	const struct check_row *bad = first_bad(report);
-	buf_add_str(b, "\nVerdict: ");
-	if (report->starts && bad) {
-		buf_add_str(b,
-			    "the strict default should start here, but not all could be tried.\n");
+	size_t n;
+	const struct check_row *bad = first_bad(report, &n);
+	buf_add_str(b, "\nVerdict: the strict default ");
+	if (report->starts && !all_tried(report)) {
+		buf_add_str(b, "should start here, but not all could be tried");
 	} else if (report->starts) {
-		buf_printf(b, "the strict default starts here, %s.\n",
-			   report->in_namespaces ? "in namespaces"
-						 : "without namespaces (they are not to be had)");
+		buf_add_str(b,
+			    report->in_namespaces
+				    ? "starts here, in namespaces"
+				    : "starts here, without namespaces (they are not to be had)");
 	} else {
-		buf_printf(b, "the strict default does not start here: %s", bad ? bad->id : "?");
-		if (bad) {
-			buf_printf(b, " %s: ", check_status_name(bad->status));
-			add_text(b, bad->detail ? bad->detail : bad->tried);
-			if (bad->remedy) {
-				buf_add_str(b, "; ");
-				add_text(b, bad->remedy);
-			}
-		}
-		buf_add_str(b, ".\n");
+		buf_add_str(b, "does not start here: ");
+		if (bad)
+			add_bad_rows(report, bad, n, b);
 	}
+	buf_add_str(b, ".\n");
 }
 
 char *check_text(const struct check_report *report)

@@ -6,6 +6,8 @@ engines and older kernels (tools/outer-filter.c). All as an ordinary user.
 import json
 import os
 import platform
+import signal
+import time
 
 import pytest
 
@@ -46,6 +48,11 @@ def report(rules=(), code=0, **kw):
 
 def start(rules, flags=(), mode="base", command=("/bin/echo", "x")):
     return inside(rules, *harness.MODES[mode].command(list(flags), list(command)))
+
+
+def trial_directories():
+    return {name for top in ("/tmp", "/var/tmp", "/dev/shm") for name in os.listdir(top)
+            if name.startswith("sandlock-check-")}
 
 
 # --- The report ----------------------------------------------------------------------------------
@@ -107,14 +114,10 @@ def test_full_standard_output_is_an_error():
 
 
 def test_nothing_is_left_behind():
-    def left():
-        return {name for top in ("/tmp", "/var/tmp", "/dev/shm") for name in os.listdir(top)
-                if name.startswith("sandlock-check-")}
-
-    before = left()
+    before = trial_directories()
     report()
     report(["mount=EPERM", "process_vm_readv=KILL"])
-    assert left() <= before
+    assert trial_directories() <= before
 
 
 def test_check_as_root(is_root):
@@ -155,6 +158,42 @@ def test_no_directory_for_trials(is_root):
         assert rows[name]["status"] == "untried", rows[name]
         assert "no directory for trials" in rows[name]["detail"]
     assert rows["landlock-net-tcp"]["status"] == "ok"
+
+
+def test_host_with_threads_sees_no_child(place):
+    """From a library: other threads run, SIGCHLD is handled, wait(-1) finds nobody."""
+    lib = harness.INSTALLED.bin / "libsandlock.so"
+    text = f"""
+import ctypes, json, os, signal, threading
+seen = []
+signal.signal(signal.SIGCHLD, lambda *a: seen.append(a))
+stop = threading.Event()
+threads = [threading.Thread(target=stop.wait) for _ in range(8)]
+for t in threads:
+    t.start()
+lib = ctypes.CDLL({str(lib)!r})
+out = ctypes.c_char_p()
+code = lib.sandlock_check(1, ctypes.byref(out), None)
+stop.set()
+try:
+    print(os.waitpid(-1, os.WNOHANG))
+except ChildProcessError:
+    print("none", code, len(seen), json.loads(out.value)["strict_default_starts"])
+"""
+    assert quiet_ok(harness.run([harness.PYTHON, "-c", text])).out == "none 0 0 True\n"
+
+
+def test_interrupted_check_leaves_nothing():
+    """Whenever the signal comes, the directory for trials is gone afterwards."""
+    for delay in (0, 0.005, 0.01, 0.02, 0.04):
+        before = trial_directories()
+        with harness.Running([harness.INSTALLED.sandlock, "check"]) as running:
+            time.sleep(delay)
+            running.proc.terminate()
+            r = running.finish()
+        assert r.code in (-signal.SIGTERM, 0), f"{r!r}"
+        assert trial_directories() <= before
+        assert harness.tagged(r.tag) == []
 
 
 # --- One mechanism at a time ---------------------------------------------------------------------
@@ -382,7 +421,8 @@ def test_b111_landlock_that_enforces_nothing_is_found_out():
     r = inside(["landlock_restrict_self=SUCCESS"], harness.INSTALLED.sandlock, "check")
     assert r.lines[3] == "  Status:         UNSUPPORTED (see the rows below)"
     assert r.lines[4] == "  Filesystem:     not supported"
-    assert "the strict default does not start here: landlock-write failed" in r.lines[-1]
+    assert r.lines[-1].startswith("Verdict: the strict default does not start here: "
+                                  "landlock-write failed, landlock-fs-refer failed, ")
 
 
 def test_b111_an_injection_that_injects_nothing_is_found_out():
