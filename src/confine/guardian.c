@@ -48,44 +48,6 @@ static void open_gate(struct job *job, enum job_gate how)
 	raw_syscall3(SYS_futex, &job->state.gate, 1 /* FUTEX_WAKE */, 1);
 }
 
-/*
- * A layer that does not speak of renames and links across directories denies them (landlock(7),
- * LANDLOCK_ACCESS_FS_REFER): this one lets them be judged by the command's own layer.
- */
-static long allow_refer(int ruleset)
-{
-	int root = raw_openat(AT_FDCWD, "/", O_PATH | O_CLOEXEC, 0);
-	if (root < 0)
-		return root;
-	struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_REFER,
-						  .parent_fd = root};
-	long r = raw_syscall4(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-	raw_close(root);
-	return r;
-}
-
-/* Signals of the guardian from now on reach its own domain only; proved on the host itself. */
-static int scope_signals(struct job *job)
-{
-	struct uapi_landlock_ruleset_attr attr = {.handled_access_fs = LANDLOCK_ACCESS_FS_REFER,
-						  .scoped = job->guardian_scope};
-	int fd = (int)raw_syscall3(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
-	if (fd < 0)
-		return job_fail(job, STEP_GUARDIAN_SCOPE, -fd, 0);
-	long r = allow_refer(fd);
-	if (r == 0)
-		r = raw_syscall5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (r == 0)
-		r = raw_syscall2(SYS_landlock_restrict_self, fd, 0);
-	raw_close(fd);
-	if (r < 0)
-		return job_fail(job, STEP_GUARDIAN_SCOPE, (int)-r, 1);
-	r = raw_syscall2(SYS_kill, job->host_pid, 0);
-	if (r != -EPERM && r != -ESRCH)
-		return job_fail(job, STEP_GUARDIAN_HOST_REACHABLE, EPERM, 0);
-	return 0;
-}
-
 static void make_tmpdir(struct job *job)
 {
 	if (!job->tmp_name)
@@ -152,20 +114,7 @@ static void close_rest(struct guardian *g)
 	struct job *job = g->job;
 	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	 job->lock_fd,
 		      job->dir_fd, job->tmp_fd,	    job->top_fd, g->exec_fd};
-	unsigned int from = 0;
-	for (;;) {
-		unsigned int next = ~0U;
-		for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
-			if (keep[i] >= 0 && (unsigned int)keep[i] >= from &&
-			    (unsigned int)keep[i] < next)
-				next = (unsigned int)keep[i];
-		}
-		if (next > from)
-			raw_syscall3(SYS_close_range, from, next == ~0U ? ~0U : next - 1, 0);
-		if (next == ~0U)
-			return;
-		from = next + 1;
-	}
+	job_close_except(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
 /*
@@ -228,7 +177,7 @@ static int setup_plain(struct guardian *g)
 	long r = raw_syscall5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0)
 		return job_fail(job, STEP_SUBREAPER, (int)-r, 0);
-	int e = scope_signals(job);
+	int e = job_scope_signals(job);
 	if (e == 0 && job->pty)
 		e = make_pty(g);
 	return e < 0 ? e : start_child(g);
@@ -392,16 +341,6 @@ static void kill_tree(struct guardian *g)
 	}
 }
 
-static void cleanup(struct job *job)
-{
-	if (job->tmp_fd >= 0 && job->tmp_name)
-		raw_remove_tree(job->tmp_fd, job->tmp_name);
-	if (job->dir_fd >= 0 && job->dir_name)
-		raw_remove_tree(job->dir_fd, job->dir_name);
-	if (job->top_fd >= 0 && job->top_name)
-		raw_syscall3(SYS_unlinkat, job->top_fd, job->top_name, 0x200 /* AT_REMOVEDIR */);
-}
-
 static int setup(struct guardian *g)
 {
 	struct job *job = g->job;
@@ -435,6 +374,6 @@ int guardian_main(void *arg)
 		}
 		kill_tree(&g);
 	}
-	cleanup(job);
+	job_cleanup(job);
 	return r < 0 ? 1 : 0;
 }

@@ -235,6 +235,15 @@ int job_open_rules(struct job *job, bool late);
 int job_map_ids(struct job *job);
 /* The base's mounts, made by the guardian. Negative errno after job_fail. */
 int base_mount(struct job *job);
+/*
+ * Signals of the caller from now on reach its own Landlock domain only; proved on the host itself.
+ * Negative errno after job_fail.
+ */
+int job_scope_signals(struct job *job);
+/* Closes all descriptors but the N in KEEP (negative ones are passed over). */
+void job_close_except(const int *keep, size_t n);
+/* Removes the private TMPDIR and the runtime directory's entry. */
+void job_cleanup(struct job *job);
 /* Removes NAME below DIR_FD with all it holds, without following links or leaving DIR_FD. */
 void raw_remove_tree(int dir_fd, const char *name);
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper (see job.h): raw system calls only, since it runs in the host's memory. */
+/*
+ * The keeper (see job.h): raw system calls only, since it runs in the host's memory. Should the
+ * guardian be killed, it takes its place for as long as it needs to end what is left.
+ */
 #include <errno.h>
+#include <linux/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -35,6 +39,22 @@ static void record_end(struct job *job, const siginfo_t *info, const struct rusa
 		st->end = END_MAIN;
 }
 
+/*
+ * The guardian was killed: its orphans have come to the keeper, which ends them in its place. A
+ * signal to all reaches the keeper's own domain only (job_scope_signals).
+ */
+static void end_orphans(struct job *job)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		raw_syscall2(SYS_kill, -1, SIGKILL);
+		long r = raw_syscall5(SYS_waitid, P_ALL, 0, &info, WEXITED | __WALL, NULL);
+		if (r < 0 && r != -EINTR)
+			break;
+	}
+	job_cleanup(job);
+}
+
 static int wait_for(struct job *job, int pid)
 {
 	siginfo_t info = {0};
@@ -45,6 +65,8 @@ static int wait_for(struct job *job, int pid)
 	} while (r == -EINTR);
 	if (!job->supervised && r == 0)
 		record_end(job, &info, &ru);
+	if (job->supervised && r == 0 && info.si_code != CLD_EXITED)
+		end_orphans(job);
 	return r < 0;
 }
 
@@ -54,6 +76,13 @@ int keeper_main(void *arg)
 	struct raw_sigaction sa;
 	raw_zero(&sa, sizeof(sa));
 	raw_syscall4(SYS_rt_sigaction, SIGCHLD, &sa, NULL, sizeof(sa.mask));
+	if (job->supervised) {
+		long r = raw_syscall5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		if (r < 0)
+			return -job_fail(job, STEP_SUBREAPER, (int)-r, 1);
+		if (job_scope_signals(job) < 0)
+			return 1;
+	}
 	unsigned long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 	int (*fn)(void *) = job->supervised ? exec_guardian : child_main;
 	if (!job->supervised) {
@@ -74,6 +103,7 @@ int keeper_main(void *arg)
 		struct job_msg msg = {.kind = REPORT_STARTED, .value = (int)pid};
 		raw_syscall6(SYS_sendto, job->ctl, (long)&msg, sizeof(msg), MSG_NOSIGNAL, 0, 0);
 	}
-	raw_syscall3(SYS_close_range, 0, ~0U, 0);
+	int keep[] = {job->dir_fd, job->tmp_fd, job->top_fd};
+	job_close_except(keep, sizeof(keep) / sizeof(keep[0]));
 	return wait_for(job, (int)pid);
 }

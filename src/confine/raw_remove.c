@@ -64,14 +64,14 @@ static void copy_name(char *to, const char *from)
 }
 
 /* Unlinks all that can go from FD. True with the name of a directory that is left in SUB. */
-static bool empty_files(int fd, char *sub)
+static bool empty_files(const struct remover *rm, int fd, char *sub)
 {
 	_Alignas(8) char buf[4096] = {0};
 	bool found = false;
 	raw_syscall3(SYS_lseek, fd, 0, 0);
 	for (;;) {
 		long n = raw_syscall3(SYS_getdents64, fd, buf, sizeof(buf));
-		if (n <= 0)
+		if (n <= 0 || raw_monotonic_ns() >= rm->deadline)
 			return found;
 		for (long at = 0; at < n;) {
 			struct raw_dirent *d = (struct raw_dirent *)(void *)(buf + at);
@@ -90,7 +90,7 @@ static bool empty_files(int fd, char *sub)
 /* Moves NAME from AT into the top directory under a name that is free there. */
 static bool move_up(struct remover *rm, int at, const char *name)
 {
-	for (int tries = 0; tries < 64; tries++) {
+	while (raw_monotonic_ns() < rm->deadline) {
 		char to[32] = ".sandlock-deep-0000000000000000";
 		unsigned long v = rm->serial++;
 		for (size_t i = 30; v; v >>= 4)
@@ -112,7 +112,7 @@ static bool remove_pass(struct remover *rm)
 	char sub[256] = {0};
 	int depth = 0;
 	bool progress = false;
-	while (empty_files(stack[depth], sub)) {
+	while (empty_files(rm, stack[depth], sub)) {
 		progress = true;
 		if (depth == REMOVE_DEPTH - 1) {
 			progress = move_up(rm, stack[depth], sub);
@@ -132,7 +132,9 @@ static bool remove_pass(struct remover *rm)
 
 void raw_remove_tree(int dir_fd, const char *name)
 {
-	struct remover rm = {.deadline = raw_monotonic_ns() + REMOVE_NS};
+	int64_t now = raw_monotonic_ns();
+	/* The serial begins where nobody can foresee it. */
+	struct remover rm = {.deadline = now + REMOVE_NS, .serial = (unsigned long)now};
 	rm.top = open_dir(dir_fd, name);
 	if (rm.top < 0)
 		return;

@@ -231,6 +231,8 @@ static int spawn_best(struct sandlock_policy *policy, struct job_request *req,
 			job_step_words(req->failed_step), strerror(req->failed_errno));
 		policy->base_impossible = true;
 		req->rung = RUNG_PLAIN;
+		if (err)
+			memset(err, 0, sizeof(*err)); /* filled on failure only */
 		r = spawn_on(policy, req, ret_process, err);
 	}
 	return r;
