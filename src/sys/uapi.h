@@ -52,14 +52,14 @@
 #define UAPI_SIOC_INTERFACE_LAST  0x89ffu
 #define UAPI_SIOCOUTQNSD	  0x894bu
 /* ioctl_console(2): KIOCSOUND, KDSETMODE and so on; VT_OPENQRY to VT_SETACTIVATE. */
-#define UAPI_KD_FIRST 0x4b30u
-#define UAPI_KD_LAST  0x4bffu
-#define UAPI_TIOCEXCL 0x540cu
-#define UAPI_VT_FIRST 0x5600u
-#define UAPI_VT_LAST  0x56ffu
-#define UAPI_TIOCLINUX		  0x541cu
-#define UAPI_TIOCSETD		  0x5423u
-#define UAPI_TIOCSTI		  0x5412u
+#define UAPI_KD_FIRST  0x4b30u
+#define UAPI_KD_LAST   0x4bffu
+#define UAPI_TIOCEXCL  0x540cu
+#define UAPI_VT_FIRST  0x5600u
+#define UAPI_VT_LAST   0x56ffu
+#define UAPI_TIOCLINUX 0x541cu
+#define UAPI_TIOCSETD  0x5423u
+#define UAPI_TIOCSTI   0x5412u
 
 /* ---- Landlock ---- */
 
