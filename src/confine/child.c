@@ -452,8 +452,8 @@ int child_run(struct job *job)
 	if (r == 0)
 		r = limit_open_files(job);
 	if (r == 0) {
-		raw_sigmask(SIG_SETMASK, 0, NULL);
-		r = execute(job);
+		long e = raw_sigmask(SIG_SETMASK, 0, NULL);
+		r = e < 0 ? job_fail(job, STEP_SIGNAL_MASK, (int)-e, 0) : execute(job);
 	}
 	return r;
 }

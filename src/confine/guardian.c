@@ -127,7 +127,7 @@ static int start_child(struct guardian *g)
 	int ends[2] = {-1, -1};
 	long r = raw_syscall2(SYS_pipe2, ends, O_CLOEXEC);
 	if (r < 0)
-		return job_fail(job, STEP_CHILD_CLONE, (int)-r, 1);
+		return job_fail(job, STEP_EXEC_PIPE, (int)-r, 0);
 	g->exec_fd = ends[0];
 	job->exec_pipe = ends[1];
 	unsigned long flags = SIGCHLD;
@@ -352,6 +352,11 @@ static int setup(struct guardian *g)
 				     SFD_CLOEXEC | SFD_NONBLOCK);
 	if (g->sigfd < 0)
 		return job_fail(job, STEP_SIGNALFD, -g->sigfd, 0);
+	/* The end of the tree is seen by waitid alone: a filter that refuses it must be met now. */
+	siginfo_t info = {0};
+	long r = raw_syscall5(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | __WALL, NULL);
+	if (r != -ECHILD)
+		return job_fail(job, STEP_WAIT, r < 0 ? (int)-r : EBUSY, 0);
 	return job->base ? setup_base(g) : setup_plain(g);
 }
 

@@ -129,7 +129,11 @@ static pid_t clone_keeper(const struct job_request *req, struct job *job, int *r
 	sigset_t all;
 	sigset_t old;
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int r = pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (r) {
+		job_fail(job, STEP_SIGNAL_MASK, r, 1);
+		return (pid_t)-r;
+	}
 	long pid = raw_clone(flags, stack, ret_pidfd, fn, job);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return (pid_t)pid;
