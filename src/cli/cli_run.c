@@ -38,6 +38,7 @@ struct run {
 	size_t warnings_shown;
 	bool status_written;
 	int events_fd;
+	bool events_lost;
 	int signal_fd;
 	int wait_fd;
 	bool terminal;	  /* standard input is the terminal of our session */
@@ -114,10 +115,14 @@ static int open_status(struct run *run)
 	return 0;
 }
 
+/* Never blocks: a reader that stalls loses events, which is said once, and holds up nothing. */
 static void write_event(void *data, const char *json)
 {
-	const struct run *run = data;
-	dprintf(run->events_fd, "%s\n", json);
+	struct run *run = data;
+	if (dprintf(run->events_fd, "%s\n", json) > 0 || run->events_lost)
+		return;
+	run->events_lost = true;
+	cli_error(0, "an event could not be written to %s: %s", run->cli.events, strerror(errno));
 }
 
 static int open_events(struct run *run)
@@ -125,7 +130,8 @@ static int open_events(struct run *run)
 	if (!run->cli.events)
 		return 0;
 	run->events_fd =
-		open(run->cli.events, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+		open(run->cli.events,
+		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
 	if (run->events_fd < 0)
 		return fail_with(run, CLI_ERROR, "--events %s cannot be opened: %s",
 				 run->cli.events, strerror(errno));

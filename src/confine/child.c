@@ -113,7 +113,14 @@ static int setup_process(struct job *job)
 {
 	long r;
 	if (job->no_core) {
-		r = set_limit(RLIMIT_CORE, 0, 0);
+		/*
+		 * One byte: too little for a core file, and the one limit that stops a dump which
+		 * core_pattern pipes to a program (core(5)); such a dump ignores 0.
+		 */
+		uint64_t old[2] = {0, 0};
+		r = raw_syscall4(SYS_prlimit64, 0, RLIMIT_CORE, NULL, old);
+		if (r >= 0)
+			r = set_limit(RLIMIT_CORE, old[1] ? 1 : 0, old[1] ? 1 : 0);
 		if (r < 0)
 			return job_fail(job, STEP_CORE_LIMIT, (int)-r, 0);
 	}

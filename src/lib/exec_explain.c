@@ -99,12 +99,24 @@ static void elf_loader(int fd, const char *head, size_t n, char *ret_path, size_
 	}
 }
 
+/* Opens PATH if it is a regular file: a device or FIFO that a script names is not touched. */
+static int open_regular(const char *path)
+{
+	struct stat st;
+	char again[64];
+	auto_close int handle = open(path, O_PATH | O_CLOEXEC);
+	if (handle < 0 || fstat(handle, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", handle);
+	return open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
 static void explain_format(const struct policy *p, const char *path, int code, char *ret_text,
 			   size_t size)
 {
 	char head[HEADER_SIZE];
 	char other[PATH_MAX];
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	auto_close int fd = open_regular(path);
 	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : -1;
 	if (n < 2)
 		return;
@@ -112,7 +124,7 @@ static void explain_format(const struct policy *p, const char *path, int code, c
 		script_interpreter(head, (size_t)n, other, sizeof(other));
 		if (other[0] && explain_grant(p, "its interpreter ", other, ret_text, size))
 			return;
-		auto_close int ifd = open(other, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		auto_close int ifd = open_regular(other);
 		n = ifd >= 0 ? read(ifd, head, sizeof(head)) : -1;
 		if (n > 4)
 			elf_loader(ifd, head, (size_t)n, other, sizeof(other));

@@ -24,9 +24,7 @@
 #include "lib/launch.h"
 #include "policy/filter.h"
 
-#define STACK_SIZE ((size_t)64 * 1024)
-/* Reserved, not used: pages come as they are touched. */
-#define JOB_SIZE     ((size_t)32 * 1024 * 1024)
+#define STACK_SIZE   ((size_t)64 * 1024)
 #define JOB_SIZE_MIN ((size_t)512 * 1024)
 
 /* The job sits behind the stacks; what follows it is handed out by job_alloc. */
@@ -66,6 +64,52 @@ void job_free(struct job *job)
 		munmap(job, job->size);
 }
 
+static size_t strv_bytes(char *const *v)
+{
+	size_t bytes = 0;
+	for (size_t i = 0; v && v[i]; i++)
+		bytes += strlen(v[i]) + 64; /* the copy, its pointers and the rounding */
+	return bytes;
+}
+
+static size_t port_count(const struct port_set *set)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < set->n; i++)
+		n += (size_t)(set->v[i].hi - set->v[i].lo) + 1;
+	return n;
+}
+
+/*
+ * How much this job may need: stacks and filter, and all that is copied into it. Too little would
+ * be refused, never overrun; too much costs a host that locks its memory.
+ */
+static size_t job_size(const struct job_request *req)
+{
+	const struct policy *p = req->policy;
+	char *const *env = req->spawn->envp ? req->spawn->envp : environ;
+	size_t bytes = JOB_SIZE_MIN + 2 * (strv_bytes(req->spawn->argv) + strv_bytes(env));
+	bytes += 2 * (strv_bytes(p->env.v) + strv_bytes(p->fs_read.v) +
+		      strv_bytes(p->fs_read_if_exists.v) + strv_bytes(p->fs_write.v));
+	bytes += sizeof(struct job_rule) * (p->fs_read.n + p->fs_read_if_exists.n + p->fs_write.n);
+	size_t ports = port_count(&p->bind_allow);
+	for (size_t i = 0; i < p->net_allow.n; i++)
+		ports += port_count(&p->net_allow.v[i].ports);
+	bytes += ports * sizeof(struct uapi_landlock_net_port_attr);
+	/* One candidate per directory of PATH, which is one of the variables counted above. */
+	size_t dirs = 1;
+	for (size_t i = 0; env && env[i]; i++) {
+		for (const char *c = str_starts(env[i], "PATH=") ? env[i] : ""; *c; c++)
+			dirs += *c == ':';
+	}
+	for (size_t i = 0; i < p->env.n; i++) {
+		for (const char *c = str_starts(p->env.v[i], "PATH=") ? p->env.v[i] : ""; *c; c++)
+			dirs += *c == ':';
+	}
+	bytes += dirs * (strlen(req->spawn->argv[0]) + 64);
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
 /*
  * A memfd for the job. The file-size limit counts for it (setrlimit(2)): it is kept to, since
  * passing it would raise SIGXFSZ in the caller.
@@ -93,9 +137,8 @@ static int job_file(size_t *size)
  * own address space gets it through a memfd, mapped at the same address; the hint keeps that
  * address away from where the kernel puts stacks and libraries.
  */
-static int job_new(bool shared_file, bool separate_vm, struct job **ret_job)
+static int job_new(bool shared_file, bool separate_vm, size_t size, struct job **ret_job)
 {
-	size_t size = JOB_SIZE;
 	int memfd = shared_file ? job_file(&size) : -1;
 	if (shared_file && memfd < 0)
 		return memfd;
@@ -461,7 +504,8 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 int job_build(struct job_request *req, struct job **ret_job, struct sandlock_error *err)
 {
 	struct job *job = NULL;
-	int r = job_new(req->rung == RUNG_PLAIN, needs_separate_vm(req->policy), &job);
+	int r = job_new(req->rung == RUNG_PLAIN, needs_separate_vm(req->policy), job_size(req),
+			&job);
 	if (r < 0 || !job)
 		return call_fail(err, "Cannot map memory for the sandbox",
 				 req->rung == RUNG_PLAIN ? "memfd_create or mmap" : "mmap", 0, -r);

@@ -47,9 +47,10 @@
 #define UAPI_IOC_TYPE_BTRFS		      0x94u /* FICLONE and friends live here as well */
 #define UAPI_IOC_TYPE_EXT		      0x66u /* 'f': FS_IOC_*, ext4, fscrypt, fsverity */
 #define UAPI_OCFS2_IOC_REFLINK		      0x40186f04u /* makes a file */
-/* Socket ioctls 0x8908..0x89ff speak of interfaces, routes and drivers; those below do not. */
+/* Socket ioctls 0x8908..0x8bff (wireless ones included) speak of interfaces, routes and drivers;
+ * those below do not. */
 #define UAPI_SIOC_INTERFACE_FIRST 0x8908u
-#define UAPI_SIOC_INTERFACE_LAST  0x89ffu
+#define UAPI_SIOC_INTERFACE_LAST  0x8bffu
 #define UAPI_SIOCOUTQNSD	  0x894bu
 /* ioctl_console(2): KIOCSOUND, KDSETMODE and so on; VT_OPENQRY to VT_SETACTIVATE. */
 #define UAPI_KD_FIRST  0x4b30u

@@ -86,7 +86,7 @@ static int judge_ioctl(const struct filter_spec *spec, uint32_t request)
 		return EPERM;
 	if ((request >= 0x4b30 && request <= 0x4bff) || (request >= 0x5600 && request <= 0x56ff))
 		return EPERM;
-	if (request > 0x8907 && request < 0x8a00)
+	if (request > 0x8907 && request < 0x8c00)
 		return request == SIOCOUTQNSD ? ALLOW : EPERM;
 	if (spec->allow_metadata)
 		return ALLOW;
