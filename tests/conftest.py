@@ -69,7 +69,11 @@ def clean_machine():
     """No test run leaves a file, a mount or a shared object behind."""
     before = harness.residue()
     mounts = harness.mounts()
+    running = harness.processes() if os.getuid() == 0 else []
     yield
+    if os.getuid() == 0:
+        alive = [pid for pid in harness.processes() if pid not in running]
+        assert alive == [], harness.describe(alive)
     left = sorted(harness.residue() - before)
     assert left == [], f"left behind: {left}"
     assert harness.mounts() == mounts

@@ -62,13 +62,15 @@ class Account:
 
 
 if os.getuid() == 0:
-    USER = Account(64733, 64733)
-    SECOND = Account(64732, 64732)
+    # Ids of this test run's own, so that two runs on one machine do not see each other's leftovers.
+    FIRST_UID = 60200 + os.getpid() % 1000 * 4
+    USER = Account(FIRST_UID, FIRST_UID)
+    SECOND = Account(FIRST_UID + 1, FIRST_UID + 1)
+    THIRD = Account(FIRST_UID + 2, FIRST_UID + 2)
     ROOT_USER = Account(0, 0)
 else:
     USER = Account(os.getuid(), os.getgid())
-    SECOND = None
-    ROOT_USER = None
+    SECOND = THIRD = ROOT_USER = None
 
 
 class Result:
@@ -495,7 +497,7 @@ class Terminal:
 # --- Residue ---------------------------------------------------------------------------------
 
 
-OURS = (USER.uid, 64732, 64730) if os.getuid() == 0 else (os.getuid(),)
+OURS = [a.uid for a in (USER, SECOND, THIRD) if a]
 
 
 def residue():
@@ -516,6 +518,20 @@ def residue():
                 found.add(path)
                 if stat.S_ISDIR(st.st_mode):
                     found.update(os.path.join(path, n) for n in os.listdir(path))
+    return found
+
+
+def processes():
+    """Living processes of the accounts that tests run as; guardians carry no tag."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit() and os.stat(f"/proc/{entry}").st_uid in OURS:
+                with open(f"/proc/{entry}/stat") as f:
+                    if f.read().rsplit(")", 1)[1].split()[0] not in "ZX":
+                        found.append(int(entry))
+        except OSError:
+            continue
     return found
 
 

@@ -246,7 +246,7 @@ def test_live_name_cannot_be_used_twice(place, mode):
         first.proc.stdin.close()
         assert first.proc.wait(30) == 0
     quiet_ok(harness.sandbox(["--name", "twice"], ["/usr/bin/true"], mode=mode, env=env))
-    assert os.listdir(place.top / "run/sandlock") == []
+    assert [p.name for p in (place.top / "run").glob("sandlock/*")] == []
 
 
 def test_name_of_a_killed_sandbox_is_free_again(place):
@@ -273,12 +273,13 @@ def test_user_flag_maps_ids(mode):
 def test_user_flag_as_root_changes_ids(is_root, flags):
     if not is_root:
         return
+    uid = harness.USER.uid
     r = harness.run([harness.INSTALLED.sandlock, "run", *flags, *harness.SYSTEM, "-r",
-                     harness.INSTALLED.bin, "--user", "64733:64732", "--",
+                     harness.INSTALLED.bin, "--user", f"{uid}:{uid + 1}", "--",
                      harness.INSTALLED.tools["inside"]], account=harness.ROOT_USER)
     s = inside(r)
-    assert s["uid"] == "64733 64733"
-    assert s["gid"] == "64732 64732"
+    assert s["uid"] == f"{uid} {uid}"
+    assert s["gid"] == f"{uid + 1} {uid + 1}"
     assert s["groups"] == "0"
 
 

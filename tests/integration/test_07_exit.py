@@ -194,7 +194,7 @@ def test_limit_on_processes_of_the_user_is_told(is_root):
     def none():
         resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
 
-    extra = harness.Account(64730, 64730)
+    extra = harness.THIRD
     with harness.Running(["/bin/sleep", "60"], account=extra):
         r = harness.run(harness.MODES["base"].command([], ["/usr/bin/true"]), account=extra,
                         preexec=none)

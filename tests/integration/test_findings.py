@@ -154,14 +154,15 @@ def test_connected_pairs_and_tcp_work_as_stdin(mode):
 def test_h7_18_root_with_user_drops_everything(is_root, flags):
     if not is_root:
         return
+    uid = harness.USER.uid
     r = ok(harness.run([harness.INSTALLED.sandlock, "run", *flags, *harness.SYSTEM, "-r", "/proc",
-                        "--user", "64733:64733", "--", "/bin/cat", "/proc/self/status"],
+                        "--user", f"{uid}:{uid}", "--", "/bin/cat", "/proc/self/status"],
                        account=harness.ROOT_USER))
     status = dict(line.split(":\t", 1) for line in r.lines if ":\t" in line)
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
         assert int(status[name], 16) == 0, (name, status[name])
-    assert status["Uid"].split() == ["64733"] * 4
-    assert status["Gid"].split() == ["64733"] * 4
+    assert status["Uid"].split() == [str(uid)] * 4
+    assert status["Gid"].split() == [str(uid)] * 4
 
 
 @pytest.mark.parametrize("mode", SUPERVISED)
@@ -201,6 +202,10 @@ def test_every_call_of_the_start_may_fail(place, mode):
              318, 319, 424, 428, 429, 430, 431, 432, 434, 436, 437, 438, 439, 442, 444, 445, 446]
     for nr in calls:
         for code in (1, 12, 22, 38):
-            r = harness.run([harness.INSTALLED.tools["fake-kernel"], f"{nr}={code}", "--", *argv])
+            r = harness.run([harness.INSTALLED.tools["fake-kernel"], f"{nr}={code}", "--", *argv],
+                            timeout=20)
             assert "the secret" not in r.out, f"{nr}={code}{r!r}"
             assert r.code != 0, f"{nr}={code}{r!r}"
+    # Where what removes files is refused as well, private directories stay: not a fault of ours.
+    for name in private_dirs():
+        shutil.rmtree(os.path.join("/tmp", name))
