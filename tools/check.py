@@ -290,7 +290,8 @@ def step_cppcheck(ctx):
         "cppcheck", "--project=build/compile_commands.json", "--file-filter=*src/*",
         "--enable=warning,performance,portability", "--suppress=memleak",
         "--suppress=resourceLeak", "--suppress=missingInclude", "-D__x86_64__=1",
-        "--suppress=arrayIndexThenCheck", "--inline-suppr", "--quiet",
+        "--suppress=arrayIndexThenCheck", "--library=tools/cppcheck.cfg",
+        "--inline-suppr", "--quiet",
         f"-j{JOBS}", "--error-exitcode=1"])
 
 
