@@ -163,6 +163,12 @@ static int explain_step(const char *what, const struct job_state *st, struct san
 	enum sandlock_code c = code_of(code);
 	const char *hint = steps[step].hint;
 	const char *call = call_of(st);
+	/* A shortage is no matter of what is forbidden here. */
+	if (code == EAGAIN && (step == STEP_NAMESPACE || step == STEP_CHILD_CLONE))
+		hint = "the user's limit of processes (ulimit -u) or that of the cgroup (pids.max) "
+		       "is reached";
+	else if (code == EMFILE || code == ENFILE || code == ENOMEM || code == EAGAIN)
+		hint = NULL;
 	struct sandlock_error e = {0};
 	if (call)
 		call_fail(&e, what, call, steps[step].since, code);
@@ -192,7 +198,7 @@ int job_explain(const struct job_request *req, const struct job *job, struct san
 					"Landlock's limit of %d layers is reached: this is nested "
 					"too deep; "
 					"sandlock uses one layer without a supervisor and at most "
-					"two with one",
+					"three with one",
 					UAPI_LANDLOCK_MAX_LAYERS);
 		break;
 	default:

@@ -123,3 +123,8 @@ int registry_claim(const char *name, struct registry_entry *ret_entry, struct st
 /* Writes the pid file once the command runs. */
 void registry_started(const struct registry_entry *entry, pid_t child, pid_t supervisor);
 void registry_done(struct registry_entry *entry);
+/*
+ * After the end: removes what may have been written for NAME while the guardian was removing it,
+ * unless another sandbox has the name by now.
+ */
+void registry_forget(const char *name);

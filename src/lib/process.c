@@ -361,6 +361,8 @@ static void finish(struct sandlock_process *p)
 	       errno == EINTR)
 		;
 	p->ended = true;
+	if (p->name)
+		registry_forget(p->name);
 	fill_result(p);
 	tell_end(p);
 	p->child_pid = 0;

@@ -154,3 +154,13 @@ void registry_done(struct registry_entry *entry)
 	free(entry->name);
 	entry->name = NULL;
 }
+
+void registry_forget(const char *name)
+{
+	struct registry_entry entry = {.dir_fd = -1, .lock_fd = -1, .top_fd = -1};
+	if (claim_once(name, &entry) == 1) {
+		raw_remove_tree(entry.dir_fd, name);
+		unlinkat(entry.top_fd, entry.top_name, AT_REMOVEDIR);
+	}
+	registry_done(&entry);
+}
