@@ -67,7 +67,11 @@ def say(text=""):
 def spare_id():
     """A uid that no account and no process has."""
     used = {entry.pw_uid for entry in pwd.getpwall()}
-    used |= {os.stat(path).st_uid for path in pathlib.Path("/proc").glob("[0-9]*")}
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            used.add(os.stat(path).st_uid)
+        except FileNotFoundError:
+            pass  # it has ended since
     return next(uid for uid in range(61000, 64000) if uid not in used)
 
 
