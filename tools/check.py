@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs everything that `make check` and `make check-long` promise, and counts it.
 
-Each step writes its output to build/check/STEP.log and prints one line; what failed is named at the
-end with the log to read. The last line is always `N passed, N failed, N skipped`: unit and golden
+Each step writes its output to build/check/STEP.log and prints one line when it ends; two run at a
+time where they do not disturb each other. What failed is named at the end with the log to read. The last line is always `N passed, N failed, N skipped`: unit and golden
 tests by their own count (TAP), system tests by pytest's, and each analyzer or cross-build as one.
 The exit status is 1 if anything failed, or if a test was skipped that tests/skips.txt does not list.
 """
@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree
 from concurrent.futures import ThreadPoolExecutor
@@ -57,8 +58,11 @@ class Tally:
             self.failed += 1
             self.names.append(f"{name}: {reason}" if reason else name)
 
-    def counts(self):
-        return (self.passed, self.failed, self.skipped)
+    def merge(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.names += other.names
 
 
 def read_skips():
@@ -68,12 +72,12 @@ def read_skips():
 
 
 class Context:
-    """What the steps share: the options, the tally, and the log of the step that runs."""
+    """What one step works with: the options, its own tally and its log."""
 
-    def __init__(self, args):
+    def __init__(self, args, log):
         self.args = args
         self.tally = Tally()
-        self.log = None
+        self.log = log
 
     def call(self, command, env=None, cwd=ROOT, limit_s=3000):
         """Runs COMMAND into the step's log; returns its exit status."""
@@ -371,25 +375,57 @@ STEPS = {
     "vm": step_vm,
 }
 # "tests" runs the style suite too, so the step of that name is for `make lint`.
-CHECK = ["build", "tests", "shell", "system", "asan", "asan-escape", "analyze", "tidy", "cppcheck",
-         "cross", "install", "fuzz"]
-CHECK_LONG = CHECK + ["fault", "vm"]
+FIRST = ["build", "tests", "shell", "asan"]
+# Then two lanes at a time: tests of the running product, and what mostly computes.
+LANES = [["system", "asan-escape"],
+         ["analyze", "tidy", "cppcheck", "cross", "install", "fuzz"]]
+LAST_LONG = ["fault", "vm"]
 
 
-def run_step(ctx, name):
-    before = ctx.tally.counts()
+def run_step(args, name, total, lock):
+    """Runs one step, prints its line and adds to TOTAL; returns whether nothing failed."""
     started = time.monotonic()
-    with open(LOGS / f"{name}.log", "w", encoding="utf-8") as ctx.log:
+    with open(LOGS / f"{name}.log", "w", encoding="utf-8") as log:
+        ctx = Context(args, log)
         try:
             STEPS[name](ctx)
-        except (Failure, subprocess.CalledProcessError, OSError) as problem:
+        except (Failure, subprocess.CalledProcessError, OSError, ValueError) as problem:
             ctx.tally.add(name, "failed", str(problem).split("\n")[0])
-    passed, failed, skipped = (a - b for a, b in zip(ctx.tally.counts(), before))
     seconds = time.monotonic() - started
-    state = "FAILED" if failed else "ok"
-    print(f"{name:12} {state:7} {passed:5} passed {failed:3} failed {skipped:3} skipped"
-          f" {seconds:6.0f} s  {STEPS[name].__doc__}", flush=True)
-    return failed == 0
+    tally = ctx.tally
+    with lock:
+        total.merge(tally)
+        print(f"{name:12} {'FAILED' if tally.failed else 'ok':7} {tally.passed:5} passed"
+              f" {tally.failed:3} failed {tally.skipped:3} skipped {seconds:6.0f} s "
+              f" {STEPS[name].__doc__}", flush=True)
+    return tally.failed == 0
+
+
+def run_all(args):
+    """Everything that was asked for; returns the total."""
+    total, lock = Tally(), threading.Lock()
+
+    def lane(names):
+        for name in names:
+            run_step(args, name, total, lock)
+
+    first = args.only or FIRST
+    for name in first:
+        good = run_step(args, name, total, lock)
+        if name == "build" and not good:
+            with open(LOGS / "build.log", encoding="utf-8") as log:
+                shutil.copyfileobj(log, sys.stdout)
+            return total
+    if args.only:
+        return total
+    threads = [threading.Thread(target=lane, args=(names,)) for names in LANES]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if args.long:
+        lane(LAST_LONG)
+    return total
 
 
 def parse_arguments():
@@ -406,18 +442,13 @@ def main():
     os.chdir(ROOT)
     LOGS.mkdir(parents=True, exist_ok=True)
     os.environ["LC_ALL"] = "C.UTF-8"
-    ctx = Context(args)
-    for name in args.only or (CHECK_LONG if args.long else CHECK):
-        good = run_step(ctx, name)
-        if name == "build" and not good:
-            shutil.copyfileobj(open(LOGS / "build.log", encoding="utf-8"), sys.stdout)
-            break
-    for line in ctx.tally.names[:200]:
+    total = run_all(args)
+    for line in total.names[:200]:
         print(f"FAILED {line}")
-    if ctx.tally.names:
+    if total.names:
         print(f"The output of each step is in {LOGS.relative_to(ROOT)}/.")
-    print("%d passed, %d failed, %d skipped" % ctx.tally.counts())
-    return 1 if ctx.tally.failed or not ctx.tally.passed else 0
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    return 1 if total.failed or not total.passed else 0
 
 
 if __name__ == "__main__":
