@@ -264,6 +264,17 @@ static int interface_address(char *const *arg)
 	return fd < 0 ? errno : outcome(ioctl(fd, SIOCGIFADDR, &req));
 }
 
+/* The wireless requests; an interface without them answers EOPNOTSUPP. */
+static int interface_wireless(char *const *arg)
+{
+	struct ifreq req = {.ifr_name = "lo"};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0)
+		return errno;
+	return outcome_reached(ioctl(fd, 0x8b01, &req), ENOTTY);
+}
+
 static int interface_high_bits(char *const *arg)
 {
 	struct ifreq req = {.ifr_name = "lo"};
@@ -297,6 +308,7 @@ const struct attack attacks_net[] = {
 	{"listen_unbound_v6", 0, listen_unbound_v6},
 	{"interface_list", 0, interface_list},
 	{"interface_address", 0, interface_address},
+	{"interface_wireless", 0, interface_wireless},
 	{"interface_high_bits", 0, interface_high_bits},
 	{0},
 };

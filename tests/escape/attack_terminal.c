@@ -60,6 +60,14 @@ static int tioccons(char *const *arg)
 	return outcome_reached(ioctl(0, TIOCCONS), EBUSY);
 }
 
+/* REQUEST with a zero behind the pointer; a pseudo-terminal refuses the console's with ENOTTY. */
+static int terminal_ioctl(char *const *arg)
+{
+	long zero[8] = {0};
+
+	return outcome_reached(syscall(SYS_ioctl, 0, (unsigned long)number(arg[0]), zero), ENOTTY);
+}
+
 /* Another terminal of the same user. PATH */
 static int other_terminal(char *const *arg)
 {
@@ -81,6 +89,7 @@ const struct attack attacks_terminal[] = {
 	{"tioclinux", 0, tioclinux},
 	{"tioclinux_high", 1, tioclinux_high},
 	{"tioccons", 0, tioccons},
+	{"terminal_ioctl", 1, terminal_ioctl},
 	{"other_terminal", 1, other_terminal},
 	{"other_terminal_fd", 2, other_terminal_fd},
 	{0},

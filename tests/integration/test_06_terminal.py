@@ -286,6 +286,25 @@ def test_h7_6_end_of_a_background_job_leaves_the_terminal(tty, place, mode):
         tty.expect("got=abc\r\n")
 
 
+@pytest.mark.parametrize("mode", ["base", "nobase"])
+def test_h7_22_what_the_command_does_to_the_terminal_is_undone(tty, place, mode):
+    """Output stopped, the terminal made non-blocking, raw mode and a violent end."""
+    code = ("import fcntl, os, sys, termios, tty\n"
+            "fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_NONBLOCK)\n"
+            "tty.setraw(0)\n"
+            "termios.tcflow(1, termios.TCOOFF)\n"
+            "os.kill(os.getpid(), 9)\n")
+    with shell(tty, place):
+        before = tty_settings(tty)
+        script = place.file("rude.py", code)
+        tty.send(words(mode, harness.PYTHON, script, flags=["-r", str(script)]) + "\n")
+        tty.expect("<ready>")
+        assert tty_settings(tty) == before
+        tty.send("read x && echo got=$x\n")
+        tty.send("abc\n")
+        tty.expect("got=abc\r\n")
+
+
 @pytest.mark.parametrize("mode", ["base"])
 def test_b112_ptys_inside(mode):
     code = "import pty, sys\nsys.exit(pty.spawn('/bin/true'))"

@@ -2,6 +2,7 @@
 """Issue 3, point 11: events of limits, time-out and start failures, and their sinks."""
 
 import json
+import os
 
 import pytest
 
@@ -59,6 +60,14 @@ def test_events_are_appended_and_escaped(place):
     assert text.startswith('{"v": 1}\n')
     assert "\x1b" not in text
     assert len(text.splitlines()) == 2
+
+
+def test_h7_31_events_fifo_without_a_reader(place):
+    os.mkfifo(place.top / "fifo")
+    place.account.own(place.top)
+    r = harness.sandbox(["--events", place.top / "fifo"], ["/usr/bin/true"], timeout=20)
+    assert r.code == 125, f"{r!r}"
+    assert len(r.err_lines) == 1 and "fifo" in r.err
 
 
 def test_unwritable_events_file_is_refused(place):

@@ -78,6 +78,51 @@ def test_h7_14_undeletable_private_directory(flags):
     assert private_dirs() == before
 
 
+@pytest.mark.parametrize("mode", ["base", "nobase", "unsup"])
+@pytest.mark.parametrize("size", [0, 4096, 1 << 20])
+def test_h7_21_file_size_limit_of_the_caller(mode, size):
+    """A small RLIMIT_FSIZE never kills sandlock by SIGXFSZ: it runs, or says why not."""
+    r = harness.run(harness.MODES[mode].command([], ["/bin/true"]),
+                    preexec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+    assert r.code == 0 or (r.code == 125 and len(r.err_lines) == 1), f"{r!r}"
+
+
+def descendants(pid):
+    found = []
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            for child in f.read().split():
+                found += [int(child), *descendants(int(child))]
+    except OSError:
+        pass
+    return found
+
+
+def program(pid):
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize("mode", SUPERVISED)
+def test_h7_30_killed_guardian_takes_the_tree_along(mode):
+    """Whichever of our processes an out-of-memory killer chooses, nothing goes on alone."""
+    m = harness.MODES[mode]
+    for which in range(3):
+        with harness.Running(m.command([], ["/bin/sh", "-c",
+                                            "setsid sleep 77.3 & echo up; sleep 77.3"])) as running:
+            assert running.proc.stdout.readline() == b"up\n"
+            ours = [pid for pid in descendants(running.pid) if program(pid).startswith("sandlock")]
+            if which >= len(ours):
+                assert which > 0, "no process of ours was found"
+                return
+            os.kill(ours[which], 9)
+            running.proc.wait(30)
+            left = harness.gone_within(running.tag)
+            assert left == [], harness.describe(left)
+
+
 @pytest.mark.parametrize("path", ["/proc", "/sys", "/dev", "/etc", "/usr"])
 def test_h7_16_root_and_a_grant_on_the_system_warn(is_root, path):
     if not is_root:
