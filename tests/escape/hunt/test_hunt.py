@@ -300,7 +300,7 @@ def test_odd_command_lines(mode, words):
 
 @pytest.mark.parametrize("view", ["base", "nobase"])
 def test_pty_into_a_pipe_that_nobody_reads(view):
-    """The end is told, and nobody waits for the reader, although the command floods the terminal."""
+    """The end is told, and nobody waits for the reader, though the command floods the terminal."""
     read_end, write_end = os.pipe()
     status_read, status_write = os.pipe()
     try:
