@@ -511,3 +511,81 @@ PRIVILEGE = [
 
 ROWS = (FILES + NAMES + METADATA + MOUNTS + PROCESSES + OUTLIVE + TERMINAL + IPC + NETWORK
         + SYSCALLS + PRIVILEGE)
+
+# --- The table mode x promise of SECURITY.md -----------------------------------------------------
+#
+# Which rows prove which promise. A promise is named by how its line begins. The test compares both:
+# a cell that says "not stopped" or "not promised" must be OPEN here and no other may, and every errno
+# expected here must be one that the cell names, where it names any.
+
+
+def named(rows, *names):
+    return [row for row in rows if row.name in names]
+
+
+def without(rows, *groups):
+    taken = {row.name for group in groups for row in group}
+    return [row for row in rows if row.name not in taken]
+
+
+CROSSING = [row for row in NAMES if row.expect is MOVE]
+LINKS = [row for row in NAMES if row.expect is LINK_IN]
+DEVICES = named(NAMES, "mknod_block", "mknod_char")
+OF_PROC = [row for row in FILES + PROCESSES if row.expect is PROC]
+KERNEL_FILES = named(FILES, "core_pattern", "release_agent")
+INHERITED = [row for row in FILES if row.fds]
+WRITING = [row for row in FILES + NAMES if row.expect is WRITE]
+READING = [row for row in FILES if row.expect is READ]
+TUNING = [row for row in PROCESSES if row.expect is TUNE]
+SIGNALS = [row for row in PROCESSES if row.expect is SIGNAL] + named(PROCESSES, "fown_signal")
+# The guardian can be seen by number in the base, and is out of reach.
+GUARDIAN = named(PROCESSES, "kill_guardian", "prlimit_guardian", "affinity_guardian",
+                 "setpriority_user")
+NUMBERS = named(PROCESSES, "getpgid")
+METADATA_OPEN = named(METADATA, "chmod_stdin", "fchmod_stdin", "lease", "flock_exclusive",
+                      "inotify_outside")
+UNIX = [row for row in IPC if row.attack.startswith("unix_")] + named(
+    NETWORK, "socketpair_unix_dgram")
+CONNECTS = [row for row in NETWORK if row.attack.startswith("tcp_connect")]
+LISTENS = named(NETWORK, "tcp_bind", "tcp_bind_unspec", "listen_unbound", "listen_unbound_v6")
+LISTEN_OPEN = named(NETWORK, "listen_unbound_with_a_bind_rule")
+DATAGRAMS = [row for row in NETWORK if row.attack.startswith("udp_")] + named(
+    NETWORK, "socket_raw_icmp", "socket_raw_icmp6", "socket_raw_ip", "socket_ping")
+FAMILIES = [row for row in NETWORK if row.expect is NOFAMILY]
+INTERFACES = [row for row in NETWORK if row.attack.startswith("interface_")]
+OTHER_TCP = without(NETWORK, CONNECTS, LISTENS, LISTEN_OPEN, DATAGRAMS, FAMILIES, INTERFACES, UNIX)
+LISTENER = named(SYSCALLS, "seccomp_listener")
+NOT_KNOWN = [row for row in SYSCALLS + MOUNTS if row.expect is ENOSYS]
+BOUNDING = named(PRIVILEGE, "have_bounding")
+LIMITS = named(PRIVILEGE, "rlimit_beyond", "files_beyond")
+MEMORY = [row for row in PROCESSES if row.expect is EPERM and row not in GUARDIAN]
+
+PROMISES = [
+    ("read, list or execute a file", READING),
+    ("write, create, remove, truncate outside", WRITING),
+    ("rename or link across the edge", CROSSING),
+    ("change mode, owner, times", without(METADATA, METADATA_OPEN)),
+    ("make device nodes", DEVICES),
+    ("connect by TCP to a port", CONNECTS),
+    ("connect by other ways", OTHER_TCP),
+    ("bind or listen without", LISTENS),
+    ("use UDP, ICMP and raw", DATAGRAMS),
+    ("use other families", FAMILIES),
+    ("reach a named or abstract Unix socket", UNIX),
+    ("signal a process outside", SIGNALS),
+    ("trace, or read or write the memory", MEMORY),
+    ("tune a process outside", TUNING),
+    ("read `/proc` of other processes", OF_PROC),
+    ("find out whether a process number", NUMBERS),
+    ("open other terminals, type into", [row for row in TERMINAL if row.terminal]),
+    ("make namespaces, mounts, chroot", without(MOUNTS, NOT_KNOWN)),
+    ("use io_uring, clone3, x32", NOT_KNOWN),
+    ("use bpf, perf, userfaultfd", without(SYSCALLS, NOT_KNOWN, LISTENER)),
+    ("gain rights by setuid", without(PRIVILEGE, BOUNDING, LIMITS)),
+    ("live on after the run", OUTLIVE),
+]
+
+# Rows whose promise the table states without an errno, or that its text below states.
+ELSEWHERE = (LINKS + GUARDIAN + KERNEL_FILES + INHERITED + METADATA_OPEN + LISTEN_OPEN + INTERFACES
+             + LISTENER + BOUNDING + LIMITS + without(IPC, UNIX)
+             + [row for row in TERMINAL if not row.terminal])

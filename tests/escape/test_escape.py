@@ -288,3 +288,52 @@ def test_at_least_80_attacks_with_distinct_names():
 def test_every_row_names_every_mode():
     for row in table.ROWS:
         assert set(row.expect) == set(table.MODE_NAMES), row.name
+
+
+# --- SECURITY.md ---------------------------------------------------------------------------------
+
+
+def promise_cells():
+    """{how a line of the table begins: [base, no base, no supervisor]} with references resolved."""
+    lines = (harness.ROOT / "SECURITY.md").read_text().split("## Promises by mode")[1].splitlines()
+    cells = {}
+    for line in lines:
+        words = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(words) != 4 or set(words[0]) <= set("-"):
+            if cells and not line.startswith("|"):
+                break
+            continue
+        name, columns = words[0], words[1:]
+        for i, text in enumerate(columns):
+            if text.startswith(("the same", "as without base")):
+                columns[i] = columns[i - 1]
+        cells[name] = columns
+    return cells
+
+
+def cell_of(cells, mode, start):
+    """The cell that speaks of MODE; nested and root runs have the base."""
+    found = [columns for name, columns in cells.items() if name.startswith(start)]
+    assert len(found) == 1, start
+    return found[0][{"nobase": 1, "unsup": 2}.get(mode, 0)]
+
+
+def test_every_row_belongs_to_a_promise_once():
+    placed = [row.name for _, rows in table.PROMISES for row in rows]
+    placed += [row.name for row in table.ELSEWHERE]
+    assert sorted(placed) == sorted(row.name for row in table.ROWS)
+
+
+@pytest.mark.parametrize("start,rows", table.PROMISES, ids=[p[0] for p in table.PROMISES])
+def test_security_table_and_corpus_agree(start, rows):
+    cells = promise_cells()
+    assert rows
+    for row in rows:
+        for mode in ("base", "nobase", "unsup"):
+            text = cell_of(cells, mode, start)
+            expected = row.expect[mode]
+            is_open = "**not" in text
+            assert (expected == table.OPEN) == is_open, (row.name, mode, text)
+            errnos = set(re.findall(r"\bE[A-Z]{3,}\b", text))
+            if errnos and expected not in (table.OPEN, table.HARMLESS, table.DEAD):
+                assert expected in errnos, (row.name, mode, expected, text)
