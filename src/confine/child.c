@@ -205,14 +205,16 @@ static int pass_gate(struct job *job)
 		raw_syscall0(SYS_sched_yield);
 	while (__atomic_load_n(gate, __ATOMIC_ACQUIRE) == GATE_SHUT)
 		raw_syscall4(SYS_futex, gate, 0 /* FUTEX_WAIT */, GATE_SHUT, NULL);
-	return __atomic_load_n(gate, __ATOMIC_ACQUIRE) == GATE_OPEN ? check_mounted(job)
-								    : -ECANCELED;
+	return __atomic_load_n(gate, __ATOMIC_ACQUIRE) == GATE_OPEN ? 0 : -ECANCELED;
 }
 
 int job_open_rules(struct job *job, bool late)
 {
 	for (size_t i = 0; i < job->n_rules; i++) {
-		if ((bool)job->rules[i].late != late || job->rules[i].fd >= 0)
+		/* What is carried into the private /dev/shm is found there only once it is mounted.
+		 */
+		bool is_late = job->rules[i].late || job->rules[i].into_shm;
+		if (is_late != late || job->rules[i].fd >= 0)
 			continue;
 		int r = open_rule(job, i);
 		if (r < 0)
@@ -448,6 +450,8 @@ int child_run(struct job *job)
 		r = setup_group(job);
 	if (r == 0)
 		r = job_open_rules(job, true);
+	if (r == 0)
+		r = check_mounted(job);
 	if (r == 0)
 		r = setup_process(job);
 	if (r == 0)

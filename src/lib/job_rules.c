@@ -66,21 +66,18 @@ static void add_device(struct rule_list *list, const char *path, bool early)
 		rule->late = 0;
 }
 
-/* The command's own terminal, by the name under which it was opened: the object is what counts. */
+/*
+ * The command's own terminal, by its descriptor: the object that is there already is what counts,
+ * and no name finds it once the base has a /dev/pts of its own.
+ */
 static void add_own_terminal(struct rule_list *list, const struct job *job)
 {
 	for (int i = 0; i < 3; i++) {
 		char link[64];
-		char path[256];
 		if (job->stdio[i] < 0 || !isatty(job->stdio[i]))
 			continue;
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", job->stdio[i]);
-		ssize_t n = readlink(link, path, sizeof(path) - 1);
-		if (n <= 0)
-			continue;
-		path[n] = '\0';
-		if (at_or_below(path, "/dev"))
-			add_device(list, path, true);
+		add_device(list, link, true);
 	}
 }
 
