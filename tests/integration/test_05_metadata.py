@@ -2,6 +2,7 @@
 """Issue 3, point 5: metadata inside and outside grants, and directories handed in as descriptors."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -124,6 +125,19 @@ def test_grant_over_another_mount(place, is_root):
                 f"'{a}'" for a in argv))
     quiet_ok(harness.run(["/usr/bin/unshare", "-m", "/bin/sh", "-c", line],
                          account=harness.ROOT_USER))
+
+
+def test_h7_33_write_grant_below_dev_shm():
+    """A grant below /dev/shm is carried over into the private one, at every start."""
+    top = f"/dev/shm/h4-{os.getpid()}"
+    os.mkdir(top)
+    try:
+        harness.USER.own(top)
+        for i in range(20):
+            quiet_ok(script(["-w", top], f"echo x > {top}/{i}; ls /dev/shm"))
+        assert len(os.listdir(top)) == 20
+    finally:
+        shutil.rmtree(top)
 
 
 def test_mounts_of_the_host_stay_as_they_were(place):

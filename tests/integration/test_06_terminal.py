@@ -305,6 +305,35 @@ def test_h7_22_what_the_command_does_to_the_terminal_is_undone(tty, place, mode)
         tty.expect("got=abc\r\n")
 
 
+@pytest.mark.parametrize("mode", ["base", "nobase"])
+def test_h7_33_own_terminal_can_be_opened_again(tty, mode):
+    """less, git and ssh-add reopen the terminal that they were given."""
+    text = "exec 3<>/dev/tty && echo by-tty"
+    if mode == "base":
+        text += " && exec 4<>/proc/self/fd/0 && echo by-number"
+    argv = harness.MODES[mode].command([], ["/bin/sh", "-c", text])
+    for _ in range(15):
+        with tty.start(argv) as running:
+            assert running.proc.wait(30) == 0
+            tty.expect("by-number" if mode == "base" else "by-tty")
+
+
+STOPPING_PARENT = """
+import subprocess, sys
+print("code", subprocess.call(sys.argv[1:]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("mode", ["base", "nobase"])
+def test_h7_34_stop_on_a_terminal_below_a_plain_parent(tty, place, mode):
+    """make and the like do not continue what stops: the time limit must."""
+    parent = place.file("parent.py", STOPPING_PARENT)
+    argv = harness.MODES[mode].command(["-t", "1"], ["/bin/sh", "-c", "kill -TSTP $$; sleep 30"])
+    with tty.start([harness.PYTHON, parent, *argv]) as running:
+        tty.expect("code 124")
+        assert running.proc.wait(30) == 0
+
+
 @pytest.mark.parametrize("mode", ["base"])
 def test_b112_ptys_inside(mode):
     code = "import pty, sys\nsys.exit(pty.spawn('/bin/true'))"
