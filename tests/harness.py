@@ -73,6 +73,10 @@ else:
     SECOND = THIRD = ROOT_USER = None
 
 
+OURS = [a.uid for a in (USER, SECOND, THIRD) if a]
+OURS_OR_ROOT = [*OURS, 0]
+
+
 class Result:
     """What a command did: code (negative: ended by that signal), out and err as text."""
 
@@ -122,7 +126,12 @@ def tagged(tag):
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
-        if needle in environment(entry):
+        try:
+            # A process that cannot be dumped shows as root's.
+            owner = os.stat(f"/proc/{entry}").st_uid
+        except OSError:
+            continue
+        if owner in OURS_OR_ROOT and needle in environment(entry):
             found.append(int(entry))
     return found
 
@@ -495,9 +504,6 @@ class Terminal:
 
 
 # --- Residue ---------------------------------------------------------------------------------
-
-
-OURS = [a.uid for a in (USER, SECOND, THIRD) if a]
 
 
 def residue():
