@@ -12,11 +12,16 @@ import pwd
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-bench"
-PRODUCTS = ("sandlock", "sandlock-guardian", "libsandlock.so", "libsandlock.so.0")
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import staging  # noqa: E402
+
 TRUE = "/bin/true"
 
 
@@ -57,13 +62,10 @@ class Bench:
         self.user = None
         self.uid, self.gid = os.getuid(), os.getgid()
         if self.uid == 0:
-            self.uid, self.gid = ordinary_ids()
+            self.uid, self.gid = account_ids()
             self.user = f"{self.uid}:{self.gid}"
         self.bin = self.top / "bin"
-        self.bin.mkdir()
-        for name in PRODUCTS:
-            if (BUILD / name).exists():
-                shutil.copy(BUILD / name, self.bin / name)
+        staging.copy_products(BUILD, self.bin)
         for name in ("interleave", "spawn"):
             if (BUILD / "bench" / name).exists():
                 shutil.copy(BUILD / "bench" / name, self.bin / name)
@@ -205,15 +207,12 @@ def system_paths():
     return [p for p in ("/usr", "/lib", "/lib64", "/bin", "/etc") if os.path.exists(p)]
 
 
-def ordinary_ids():
+def account_ids():
     """An account for people if there is one (some peers insist), else ids that nobody has."""
-    accounts = pwd.getpwall()
-    for entry in accounts:
+    for entry in pwd.getpwall():
         if 1000 <= entry.pw_uid < 60000:
             return entry.pw_uid, entry.pw_gid
-    used = {entry.pw_uid for entry in accounts}
-    spare = next(uid for uid in range(61000, 64000) if uid not in used)
-    return spare, spare
+    return staging.ordinary_ids()
 
 
 def run_row(module):

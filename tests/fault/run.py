@@ -15,19 +15,21 @@ command runs with every layer in force. It must not crash, hang, or leave a proc
 import argparse
 import os
 import pathlib
-import pwd
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+sys.path.insert(0, str(HERE.parents[1] / "tools"))
+
+import staging  # noqa: E402
+
 STRACE = "/usr/bin/strace"
 LIMIT_S = 15
 MOST = 400
-PRODUCTS = ("sandlock", "sandlock-guardian")
 MODES = {"base": ["--view", "namespace"], "nobase": ["--view", "notify"], "unsup": ["--no-supervisor"]}
 # name → errno that the kernel itself can give there (waitid is not here: with WNOHANG or with all
 # signals blocked it cannot fail for one of our own children)
@@ -60,17 +62,10 @@ class Bed:
     def __init__(self, build, top):
         self.top = top
         self.before_main = {}
-        self.uid, self.gid = os.getuid(), os.getgid()
-        if self.uid == 0:
-            used = {entry.pw_uid for entry in pwd.getpwall()}
-            self.uid = self.gid = next(uid for uid in range(61000, 64000) if uid not in used)
-        for name in ("bin", "work", "out", "log"):
+        self.uid, self.gid = staging.ordinary_ids()
+        for name in ("work", "out", "log"):
             (top / name).mkdir()
-        for name in PRODUCTS:
-            if (build / name).exists():
-                shutil.copy(build / name, top / "bin" / name)
-        for library in build.glob("libsandlock.so.0"):
-            shutil.copy(library, top / "bin" / library.name)
+        staging.copy_products(build, top / "bin")
         subprocess.run(["gcc", "-O2", "-static", "-D_GNU_SOURCE", "-o", str(top / "bin" / "probe"),
                         str(HERE / "probe.c")], check=True)
         (top / "out" / "secret").write_text("secret\n")
@@ -81,10 +76,7 @@ class Bed:
 
     def become(self):
         os.setsid()
-        if os.getuid() == 0:
-            os.setgroups([])
-            os.setgid(self.gid)
-            os.setuid(self.uid)
+        staging.become(self.uid, self.gid)
 
     def command(self, mode):
         bounding = "no-bounding-set" if mode == "base" else "any-bounding-set"

@@ -14,7 +14,6 @@ import contextlib
 import os
 import pathlib
 import pty
-import pwd
 import secrets
 import select
 import shutil
@@ -26,10 +25,13 @@ import tempfile
 import threading
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 LIMIT_S = 600
-PRODUCTS = ("sandlock", "sandlock-guardian", "libsandlock.so", "libsandlock.so.0")
+
+sys.path.insert(0, str(HERE.parent))
+
+import staging  # noqa: E402
 
 # name → (what is tried, {errno: what refuses it})
 LANDLOCK = "Landlock: no grant covers it"
@@ -64,31 +66,14 @@ def say(text=""):
     print(text, flush=True)
 
 
-def spare_id():
-    """A uid that no account and no process has."""
-    used = {entry.pw_uid for entry in pwd.getpwall()}
-    for path in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            used.add(os.stat(path).st_uid)
-        except FileNotFoundError:
-            pass  # it has ended since
-    return next(uid for uid in range(61000, 64000) if uid not in used)
-
-
 class User:
     """Whose rights the demo runs with: the caller's, or as root a nobody's."""
 
     def __init__(self):
-        self.uid, self.gid = os.getuid(), os.getgid()
-        if self.uid == 0:
-            self.uid = self.gid = spare_id()
+        self.uid, self.gid = staging.ordinary_ids()
 
     def become(self):
-        if os.getuid() == 0:
-            os.setgroups([])
-            os.setgid(self.gid)
-            os.setuid(self.uid)
-        os.umask(0o022)
+        staging.become(self.uid, self.gid)
 
     def run(self, command, **kwargs):
         return subprocess.run(command, preexec_fn=self.become, stdin=subprocess.DEVNULL,
@@ -251,10 +236,7 @@ def attacked_build(user, top, source, decoys, prefix):
 
 def stage(user, top, build):
     """Copies the product to where the user can reach it."""
-    for name in PRODUCTS:
-        if (build / name).exists():
-            (top / "bin").mkdir(exist_ok=True)
-            shutil.copy(build / name, top / "bin" / name)
+    staging.copy_products(build, top / "bin")
     shutil.copy(HERE / "build.toml", top / "bin" / "build.toml")
     if user.run([str(top / "bin" / "sandlock"), "--version"],
                 env={"LD_LIBRARY_PATH": str(top / "bin")}).returncode != 0:
