@@ -182,8 +182,12 @@ static int leave_storm(char *const *arg)
 		if (pid > 0)
 			continue;
 		for (long hop = 0; hop < 100000; hop++) {
+			pid_t next;
+
 			usleep(1000);
-			if (fork() != 0) {
+			while ((next = fork()) < 0)
+				usleep(1000); /* for want of processes, not for ever */
+			if (next > 0) {
 				usleep(20000);
 				_exit(0);
 			}
