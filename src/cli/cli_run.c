@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -240,10 +242,33 @@ static void begin_end(struct run *run, int sig)
 		sandlock_signal(run->process, SIGCONT);
 }
 
+/*
+ * While sandlock is stopped, this process waits for news of the sandbox and continues it then: a
+ * run whose time is up, or whose command was continued by somebody else, must not stay stopped.
+ */
+static pid_t start_watcher(const struct run *run)
+{
+	pid_t parent = getpid();
+	pid_t pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	struct pollfd pfd = {.fd = run->wait_fd, .events = POLLIN};
+	while (getppid() == parent && poll(&pfd, 1, -1) < 0 && errno == EINTR)
+		;
+	if (getppid() == parent)
+		kill(parent, SIGCONT);
+	_exit(0);
+}
+
 /* We are stopped as the job that the shell knows; the command is stopped or must be. */
 static void stop_with_command(struct run *run, bool wants_terminal)
 {
 	tty_take_back(run->command_pgrp);
+	pid_t watcher = start_watcher(run);
 	sigset_t set;
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
@@ -251,6 +276,11 @@ static void stop_with_command(struct run *run, bool wants_terminal)
 	/* Unblocked, the pending signal stops this process here, unless its group is orphaned. */
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (watcher > 0) {
+		kill(watcher, SIGKILL);
+		while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
 	if ((run->handed_over || wants_terminal) && tty_is_ours()) {
 		run->handed_over = true;
 		tty_give(run->command_pgrp);

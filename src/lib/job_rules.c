@@ -134,9 +134,31 @@ static bool reaches_mqueue(const struct strv *grants)
 	return false;
 }
 
+/*
+ * Without the base nothing is laid over these: a grant that covers them opens the user's other
+ * terminals, shared objects and processes, which Landlock cannot subtract again.
+ */
+static void warn_shared(struct job_request *req, const struct strv *grants)
+{
+	for (size_t i = 0; i < grants->n && req->rung != RUNG_BASE; i++) {
+		const char *path = grants->v[i];
+		if (str_eq(path, "/") || str_eq(path, "/dev") || str_eq(path, "/proc") ||
+		    str_eq(path, "/dev/pts") || str_eq(path, "/dev/shm"))
+			warn_add(req->warnings,
+				 "grant %s opens what the base would hide (your other terminals, "
+				 "shared "
+				 "memory or processes), and there is no base here: name what is "
+				 "needed "
+				 "instead",
+				 path);
+	}
+}
+
 static void add_grants(struct job_request *req, struct rule_list *list)
 {
 	const struct policy *p = req->policy;
+	warn_shared(req, &p->fs_read);
+	warn_shared(req, &p->fs_write);
 	for (size_t i = 0; i < p->fs_read.n; i++) {
 		struct job_rule *rule = add_rule(list, p->fs_read.v[i], RIGHTS_READ);
 		rule->optional = 1;

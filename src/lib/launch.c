@@ -125,17 +125,19 @@ static pid_t clone_keeper(const struct job_request *req, struct job *job, int *r
 		fn = guardian_main;
 		stack = job->guardian_stack;
 	}
-	/* Nothing of the host's handlers may run in a process that shares its memory. */
-	sigset_t all;
-	sigset_t old;
-	sigfillset(&all);
-	int r = pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (r) {
-		job_fail(job, STEP_SIGNAL_MASK, r, 1);
-		return (pid_t)-r;
+	/*
+	 * Nothing of the host's handlers may run in a process that shares its memory. The system
+	 * call itself is made, since libc leaves its own two signals out of any mask.
+	 */
+	uint64_t all = ~0ULL;
+	uint64_t old = 0;
+	long r = raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
+	if (r < 0) {
+		job_fail(job, STEP_SIGNAL_MASK, (int)-r, 1);
+		return (pid_t)r;
 	}
 	long pid = raw_clone(flags, stack, ret_pidfd, fn, job);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 	return (pid_t)pid;
 }
 
