@@ -109,20 +109,35 @@ static int set_limit(int resource, uint64_t soft, uint64_t hard)
 	return (int)raw_syscall4(SYS_prlimit64, 0, resource, lim, NULL);
 }
 
+/*
+ * One byte: too little for a core file, and the one limit that stops a dump which core_pattern
+ * pipes to a program (core(5)); such a dump ignores 0.
+ */
+static int switch_cores_off(struct job *job)
+{
+	uint64_t old[2] = {0, 0};
+	int r = (int)raw_syscall4(SYS_prlimit64, 0, RLIMIT_CORE, NULL, old);
+	if (r >= 0)
+		r = set_limit(RLIMIT_CORE, old[1] ? 1 : 0, old[1] ? 1 : 0);
+	return r < 0 ? job_fail(job, STEP_CORE_LIMIT, -r, 0) : 0;
+}
+
+static int change_directory(struct job *job)
+{
+	long r = raw_syscall1(SYS_chdir, job->cwd);
+	/* An inherited directory without a name here may lie under one of our mounts. */
+	if (r < 0 && job->cwd_optional)
+		r = raw_syscall1(SYS_chdir, "/");
+	return r < 0 ? job_fail(job, STEP_CWD, (int)-r, 0) : 0;
+}
+
 static int setup_process(struct job *job)
 {
 	long r;
 	if (job->no_core) {
-		/*
-		 * One byte: too little for a core file, and the one limit that stops a dump which
-		 * core_pattern pipes to a program (core(5)); such a dump ignores 0.
-		 */
-		uint64_t old[2] = {0, 0};
-		r = raw_syscall4(SYS_prlimit64, 0, RLIMIT_CORE, NULL, old);
-		if (r >= 0)
-			r = set_limit(RLIMIT_CORE, old[1] ? 1 : 0, old[1] ? 1 : 0);
-		if (r < 0)
-			return job_fail(job, STEP_CORE_LIMIT, (int)-r, 0);
+		int e = switch_cores_off(job);
+		if (e < 0)
+			return e;
 	}
 	if (job->no_thp) {
 		r = raw_syscall5(SYS_prctl, PR_SET_THP_DISABLE, 1, 0, 0, 0);
@@ -141,15 +156,7 @@ static int setup_process(struct job *job)
 		if (r < 0)
 			return job_fail(job, STEP_AFFINITY, (int)-r, 0);
 	}
-	if (job->cwd) {
-		r = raw_syscall1(SYS_chdir, job->cwd);
-		/* An inherited directory without a name here may lie under one of our mounts. */
-		if (r < 0 && job->cwd_optional)
-			r = raw_syscall1(SYS_chdir, "/");
-		if (r < 0)
-			return job_fail(job, STEP_CWD, (int)-r, 0);
-	}
-	return 0;
+	return job->cwd ? change_directory(job) : 0;
 }
 
 static int open_rule(struct job *job, size_t i)

@@ -158,7 +158,7 @@ void registry_done(struct registry_entry *entry)
 void registry_forget(const char *name)
 {
 	struct registry_entry entry = {.dir_fd = -1, .lock_fd = -1, .top_fd = -1};
-	if (claim_once(name, &entry) == 1) {
+	if (claim_once(name, &entry) == 1 && entry.top_name) {
 		raw_remove_tree(entry.dir_fd, name);
 		unlinkat(entry.top_fd, entry.top_name, AT_REMOVEDIR);
 	}
