@@ -257,7 +257,12 @@ def step_asan_escape(ctx):
     setup(ctx, "build-asan", ["-Db_sanitize=address,undefined", "-Db_lundef=false"], env=CLANG)
     compile_all(ctx, "build-asan")
     # The other modes take the same paths through the product; the long run has them all.
-    options = [] if ctx.args.long else ["-k", "base or not attack"]
+    # Where a start fails in a process that is confined already, or out of descriptors, the leak
+    # checker of the sanitizer itself cannot work and says so: those two run unsanitized only.
+    wanted = "not few_descriptors and not odd_command_lines"
+    if not ctx.args.long:
+        wanted += " and (base or not attack)"
+    options = ["-k", wanted]
     pytest(ctx, "build-asan", ["tests/escape"], label="asan: ", env=SANITIZER_ENV, options=options)
 
 
