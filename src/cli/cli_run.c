@@ -269,13 +269,19 @@ static void stop_with_command(struct run *run, bool wants_terminal)
 {
 	tty_take_back(run->command_pgrp);
 	pid_t watcher = start_watcher(run);
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTSTP);
-	raise(SIGTSTP);
-	/* Unblocked, the pending signal stops this process here, unless its group is orphaned. */
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	bool alone = false;
+	if (wants_terminal) {
+		alone = !tty_wait_for();
+	} else {
+		sigset_t set;
+		sigemptyset(&set);
+		sigaddset(&set, SIGTSTP);
+		raise(SIGTSTP);
+		/* Unblocked, the pending signal stops this process, unless its group is orphaned.
+		 */
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	}
 	if (watcher > 0) {
 		kill(watcher, SIGKILL);
 		while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR)
@@ -285,6 +291,9 @@ static void stop_with_command(struct run *run, bool wants_terminal)
 		run->handed_over = true;
 		tty_give(run->command_pgrp);
 	}
+	/* Nobody will ever bring it to the foreground: told as the kernel tells orphaned groups. */
+	if (alone)
+		sandlock_signal(run->process, SIGHUP);
 	sandlock_signal(run->process, SIGCONT);
 }
 

@@ -33,6 +33,24 @@ bool tty_is_interactive(void)
 	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
+static void continued(int sig)
+{
+	(void)sig;
+}
+
+bool tty_wait_for(void)
+{
+	/* A handler without SA_RESTART: one continuation ends the wait, whatever it was for. */
+	struct sigaction sa = {.sa_handler = continued};
+	struct sigaction old;
+	sigaction(SIGCONT, &sa, &old);
+	/* From the background this raises SIGTTOU, whose default is to stop (tcsetpgrp(3)). */
+	int fd = tty_fd();
+	bool stuck = fd < 0 || (tcsetpgrp(fd, getpgrp()) < 0 && errno == EIO);
+	sigaction(SIGCONT, &old, NULL);
+	return !stuck;
+}
+
 void tty_give(pid_t pgrp)
 {
 	sigset_t set;

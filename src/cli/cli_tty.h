@@ -20,6 +20,13 @@ void tty_give(pid_t pgrp);
  */
 void tty_take_back(pid_t command);
 bool tty_is_ours(void);
+/*
+ * Stops this process group, as the kernel does with a background group that wants the terminal,
+ * until it is continued, and not at all where it is in the foreground by then: the kernel decides,
+ * so that no hand-over falls in between. False if nobody could ever continue it (an orphaned
+ * group).
+ */
+bool tty_wait_for(void);
 
 /* What a command can leave behind on a terminal that it shares with the user. */
 struct tty_state {
