@@ -188,7 +188,7 @@ static void fill_spawn(struct run *run, struct sandlock_spawn *sp)
 	sp->argv = run->command;
 	sp->ret_pty = -1;
 	for (int i = 0; i < 3; i++)
-		sp->fds[i] = fcntl(i, F_GETFD) >= 0 ? i : -1;
+		sp->fds[i] = fcntl(i, F_GETFD) >= 0 || errno != EBADF ? i : -1;
 	if (run->cli.pty) {
 		struct winsize ws;
 		sp->flags |= SANDLOCK_SPAWN_PTY;
