@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sandbox as its handlers see it: what its policy says, fixed for its life.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "supervise/grants.h"
+
+struct policy;
+
+struct box {
+	const struct policy *policy; /* owned reference */
+	struct grants grants;
+	bool base;		/* in its own namespaces, read-only mounts behind it */
+	bool as_root;		/* started by root: acts with the task's rights only (act.h) */
+	bool have_getfd;	/* pidfd_getfd works here */
+	bool have_vm_read;	/* process_vm_readv works here, else /proc/PID/mem */
+	pid_t guardian_pid;	/* as this process sees it */
+	/* Ids: what the sandbox calls UID/GID is HOST_UID/HOST_GID outside. */
+	uint32_t uid, gid;
+	uint32_t host_uid, host_gid;
+	bool id_map; /* only that one id exists inside: others are EINVAL there */
+	/* Regular files inherited as descriptors 0 to 2 that lie outside the write grants. */
+	struct {
+		uint64_t dev, ino;
+	} inherited[3];
+	size_t n_inherited;
+	bool trap_link, trap_chown;
+	char *tmpdir; /* private TMPDIR without the base, NULL: none */
+};

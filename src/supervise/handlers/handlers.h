@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handlers, one per family of system calls; the dispatcher (dispatch.c) picks by the syscall
+ * table's family. */
+#pragma once
+
+#include "supervise/call.h"
+
+struct verdict handle_metadata(struct call *call); /* chmod, chown, utime families */
+struct verdict handle_xattr(struct call *call);	   /* setxattr, removexattr families */
+struct verdict handle_link(struct call *call);	   /* rename and link families */
+struct verdict handle_lock(struct call *call);	   /* flock with LOCK_EX, fcntl with F_SETLEASE */
+struct verdict handle_watch(struct call *call);	   /* inotify_add_watch */
+struct verdict handle_connect(struct call *call);
+struct verdict handle_send(struct call *call); /* sendto, sendmsg, sendmmsg */
+struct verdict handle_listen(struct call *call);
+struct verdict handle_socket(struct call *call); /* where pidfd_getfd is barred */
+struct verdict handle_open(struct call *call);	 /* without the base: /proc, /dev/pts, /dev/shm */
+struct verdict handle_stat(struct call *call);	 /* without the base: readlink and the like there */
+struct verdict handle_tune(struct call *call);	 /* without the base: priorities, limits by pid */
