@@ -15,12 +15,13 @@ struct policy;
 
 struct box {
 	const struct policy *policy; /* owned reference */
+	int listener;		     /* owned: the seccomp listener */
 	struct grants grants;
-	bool base;		/* in its own namespaces, read-only mounts behind it */
-	bool as_root;		/* started by root: acts with the task's rights only (act.h) */
-	bool have_getfd;	/* pidfd_getfd works here */
-	bool have_vm_read;	/* process_vm_readv works here, else /proc/PID/mem */
-	pid_t guardian_pid;	/* as this process sees it */
+	bool base;	    /* in its own namespaces, read-only mounts behind it */
+	bool as_root;	    /* started by root: acts with the task's rights only (act.h) */
+	bool have_getfd;    /* pidfd_getfd works here */
+	bool have_vm_read;  /* process_vm_readv works here, else /proc/PID/mem */
+	pid_t guardian_pid; /* as this process sees it */
 	/* Ids: what the sandbox calls UID/GID is HOST_UID/HOST_GID outside. */
 	uint32_t uid, gid;
 	uint32_t host_uid, host_gid;

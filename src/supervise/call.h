@@ -25,7 +25,7 @@ struct call {
 	struct seccomp_data data;
 	int pidfd;	/* of the thread (of its group on kernels before 6.9); -1 until asked for */
 	bool on_worker; /* may block, within reason */
-	int fds[8];	/* copies of the task's descriptors that call_fd gave, closed with the call */
+	int fds[8]; /* copies of the task's descriptors that call_fd gave, closed with the call */
 	size_t n_fds;
 };
 
@@ -122,8 +122,8 @@ int call_fd_path(struct call *call, int fd);
 
 /* What a refusal tells (docs: events). Texts are borrowed for the call. */
 struct refusal {
-	const char *op;	    /* "connect", "chmod" */
-	const char *object; /* what was asked for, as the task named it */
+	const char *op;	      /* "connect", "chmod" */
+	const char *object;   /* what was asked for, as the task named it */
 	const char *resolved; /* what that turned out to be, NULL: the same or unknown */
 	const char *layer;    /* NULL: "supervisor" */
 	const char *rule;     /* in words: "no write grant covers it" */

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum grant_right {
-	GRANT_READ = 1 << 0, /* read, list, execute */
-	GRANT_WRITE = 1 << 1, /* everything */
+	GRANT_READ = 1 << 0,   /* read, list, execute */
+	GRANT_WRITE = 1 << 1,  /* everything */
 	GRANT_DEVICE = 1 << 2, /* a standard device: read and write its content, nothing else */
 };
 
@@ -23,7 +23,8 @@ struct grant {
 	bool is_dir;
 	uint64_t dev; /* of the grant's object */
 	uint64_t ino;
-	int fd; /* O_PATH in this process's own mount namespace, -1: the base's private one; owned */
+	int fd; /* O_PATH in this process's own mount namespace, -1: the base's private one; owned
+		 */
 };
 
 struct grants {

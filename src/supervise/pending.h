@@ -10,17 +10,17 @@
 
 struct pending_op {
 	/*
-	 * Called when the descriptor is ready or the time has come, with the same call. ANSWER_PENDING
-	 * keeps waiting (FD, EVENTS, RETRY_MS may be changed before).
+	 * Called when the descriptor is ready or the time has come, with the same call.
+	 * ANSWER_PENDING keeps waiting (FD, EVENTS, RETRY_MS may be changed before).
 	 */
 	struct verdict (*resume)(struct call *call, struct pending_op *op, bool timed_out);
 	void (*free)(struct pending_op *op); /* releases DATA; called exactly once */
 	void *data;
-	int fd;		/* waited for; borrowed from DATA; -1: none. Need not be O_NONBLOCK. */
-	uint32_t events; /* EPOLLIN, EPOLLOUT */
-	int retry_ms;	/* resumed after so many ms in any case; 0: never */
+	int fd;		     /* waited for; borrowed from DATA; -1: none. Need not be O_NONBLOCK. */
+	uint32_t events;     /* EPOLLIN, EPOLLOUT */
+	int retry_ms;	     /* resumed after so many ms in any case; 0: never */
 	int64_t deadline_ms; /* CLOCK_MONOTONIC; then resumed with TIMED_OUT set; 0: none */
-	bool interruptible; /* a signal ends it with EINTR */
+	bool interruptible;  /* a signal ends it with EINTR */
 };
 
 /* Takes OP (copied; DATA with it). Returns the verdict to hand on: ANSWER_PENDING, or EAGAIN where

@@ -25,12 +25,13 @@ enum resolve_flags {
 
 struct resolved {
 	int fd; /* O_PATH; owned; the object, or its parent directory (then LAST is set) */
-	char path[PATH_MAX]; /* canonical, in the task's view; of FD's object; " (deleted)" cut off */
+	char path[PATH_MAX]; /* canonical, in the task's view; of FD's object; " (deleted)" cut off
+			      */
 	char last[NAME_MAX + 2]; /* PARENT, CREATE: the last component ("" if it was "/" or ended in
 				    ".."; a trailing slash is kept) */
-	bool deleted; /* FD's object has no name any more */
-	bool anonymous; /* it never had one: pipe, socket, memfd, … */
-	uint32_t mode; /* st_mode, st_dev, st_ino of FD's object */
+	bool deleted;		 /* FD's object has no name any more */
+	bool anonymous;		 /* it never had one: pipe, socket, memfd, … */
+	uint32_t mode;		 /* st_mode, st_dev, st_ino of FD's object */
 	uint64_t dev;
 	uint64_t ino;
 };
