@@ -97,7 +97,6 @@ static int check_unsupervised(const struct builder *b, struct err *err)
 static int check_later_values(const struct builder *b, struct err *err)
 {
 	const struct setting *rules = &b->settings[OPT_NET_ALLOW];
-	const struct setting *sockets = &b->settings[OPT_UNIX_ALLOW];
 	char q[QUOTE_SIZE];
 
 	for (size_t i = 0; i < rules->n; i++) {
@@ -108,16 +107,6 @@ static int check_later_values(const struct builder *b, struct err *err)
 				err, EOPNOTSUPP,
 				"%s: %s is not available in this version: rules other than "
 				"tcp://:PORT and :PORT arrive with the network work; remove it",
-				v->where, quote_str(v->text, q, sizeof(q)));
-	}
-	for (size_t i = 0; i < sockets->n; i++) {
-		const struct setting_value *v = &sockets->v[i];
-
-		if (!str_eq(v->text, "*"))
-			return err_set(
-				err, EOPNOTSUPP,
-				"%s: %s is not available in this version: single sockets arrive "
-				"with the supervisor work; remove it, or write * for every socket",
 				v->where, quote_str(v->text, q, sizeof(q)));
 	}
 	return 0;
@@ -302,8 +291,14 @@ static int fill_network(struct builder *b, struct policy *p, struct err *err)
 		port_set_merge(&p->bind_allow, &set);
 		port_set_done(&set);
 	}
-	for (size_t i = 0; i < b->settings[OPT_UNIX_ALLOW].n; i++)
-		p->unix_allow_all |= str_eq(b->settings[OPT_UNIX_ALLOW].v[i].text, "*");
+	for (size_t i = 0; i < b->settings[OPT_UNIX_ALLOW].n; i++) {
+		const char *text = b->settings[OPT_UNIX_ALLOW].v[i].text;
+
+		if (str_eq(text, "*"))
+			p->unix_allow_all = true;
+		else
+			strv_add(&p->unix_allow, text);
+	}
 	return 0;
 }
 
@@ -375,6 +370,8 @@ static int check_all(const struct builder *b, struct err *err)
 		r = check_everything(b, OPT_NET_DENY_BIND, "*", err);
 	if (r == 0)
 		r = check_everything(b, OPT_GPU, "all", err);
+	if (r == 0)
+		r = check_everything(b, OPT_UNIX_ALLOW, "*", err);
 	if (r == 0)
 		r = check_protections(b, err);
 	return r;

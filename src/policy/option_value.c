@@ -85,6 +85,15 @@ static int value_path(const char *text, const struct builder *b, char **ret, str
 	return r < 0 ? r : make_absolute(text, b->host.cwd, ret, err);
 }
 
+/* "*" is every socket; a file of that name is written with its directory. */
+static int value_socket(const char *text, const struct builder *b, char **ret, struct err *err)
+{
+	if (!str_eq(text, "*"))
+		return value_path(text, b, ret, err);
+	*ret = xstrdup(text);
+	return 0;
+}
+
 static int value_file(const char *text, char **ret, struct err *err)
 {
 	int r = check_path(text, err);
@@ -342,6 +351,8 @@ int option_value_normalize(const struct option *o, const char *text, const struc
 	case OPTION_PATH:
 	case OPTION_PATHS:
 		return value_path(text, b, ret_text, err);
+	case OPTION_SOCKETS:
+		return value_socket(text, b, ret_text, err);
 	case OPTION_PATTERNS:
 		return value_pattern(text, b, from, ret_text, err);
 	case OPTION_FILE:

@@ -353,11 +353,12 @@ static const struct option table[OPT_COUNT] = {
 	[OPT_UNIX_ALLOW] = {
 		.id = OPT_UNIX_ALLOW,
 		FLAG("unix-allow"), KEY("network", "unix_allow"), .api = "unix_allow",
-		.type = OPTION_WORDS, .metavar = "PATH", .default_text = "nothing",
+		.type = OPTION_SOCKETS, .metavar = "PATH", .default_text = "nothing",
 		.help = "let the command connect to the Unix socket PATH, or to any with *",
-		.detail = "In this version * is enforced; a path is refused. With * every Unix socket "
-			  "that the user can reach is open to the command, such as that of Docker or "
-			  "of an ssh agent.",
+		.detail = "A directory stands for all sockets below it. Sockets in what --fs-write "
+			  "names are open without this. With * every Unix socket that the user can "
+			  "reach is open to the command, such as that of Docker or of an ssh agent. "
+			  "With --no-supervisor only * can be enforced.",
 	},
 
 	/* --- http ------------------------------------------------------------------------- */
@@ -748,6 +749,7 @@ bool option_is_list(const struct option *o)
 	case OPTION_STRINGS:
 	case OPTION_WORDS:
 	case OPTION_PATHS:
+	case OPTION_SOCKETS:
 	case OPTION_PATTERNS:
 	case OPTION_MOUNTS:
 	case OPTION_ENV:

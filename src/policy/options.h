@@ -121,6 +121,7 @@ enum option_type {
 	OPTION_WORDS,	     /* list of non-empty strings */
 	OPTION_PATH,	     /* made absolute and normalised lexically */
 	OPTION_PATHS,	     /* list */
+	OPTION_SOCKETS,	     /* list of paths, made absolute; or "*" */
 	OPTION_PATTERNS,     /* list of paths or globs; relative ones start at the profile */
 	OPTION_FILE,	     /* a path that is kept as it is written */
 	OPTION_EXEC,	     /* a program: with a slash a path, else looked up on PATH */

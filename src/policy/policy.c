@@ -62,6 +62,7 @@ void policy_unref(struct policy *p)
 		net_rule_done(&p->net_allow.v[i]);
 	free(p->net_allow.v);
 	port_set_done(&p->bind_allow);
+	strv_done(&p->unix_allow);
 	strv_done(&p->extra_deny);
 	strv_done(&p->extra_allow);
 	strv_done(&p->warnings);

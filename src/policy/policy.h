@@ -111,7 +111,8 @@ struct policy {
 	/* [network] */
 	struct net_rules net_allow; /* NET_TARGET_ANY with ports, TCP among the protocols */
 	struct port_set bind_allow; /* TCP; sorted, without overlap; may hold port 0 */
-	bool unix_allow_all;	    /* --unix-allow '*': socket(AF_UNIX) is let through */
+	bool unix_allow_all;	    /* --unix-allow '*' */
+	struct strv unix_allow;	    /* sockets, and directories of such: absolute, normal paths */
 
 	/* [syscalls] */
 	struct strv extra_deny;

@@ -72,6 +72,7 @@ static const char *type_text(enum option_type type)
 		[OPTION_WORDS] = "list of strings",
 		[OPTION_PATH] = "a path",
 		[OPTION_PATHS] = "list of paths",
+		[OPTION_SOCKETS] = "list of paths, or *",
 		[OPTION_PATTERNS] = "list of paths and patterns",
 		[OPTION_FILE] = "a file",
 		[OPTION_EXEC] = "a program",
@@ -124,6 +125,6 @@ void text_add_later(struct buf *out, const struct option *o)
 
 bool text_takes_path(const struct option *o)
 {
-	return o->type == OPTION_PATH || o->type == OPTION_PATHS || o->type == OPTION_PATTERNS ||
-	       o->type == OPTION_FILE;
+	return o->type == OPTION_PATH || o->type == OPTION_PATHS || o->type == OPTION_SOCKETS ||
+	       o->type == OPTION_PATTERNS || o->type == OPTION_FILE;
 }

@@ -23,6 +23,7 @@ bool option_is_expanded(const struct option *o)
 	switch (o->type) {
 	case OPTION_PATH:
 	case OPTION_PATHS:
+	case OPTION_SOCKETS:
 	case OPTION_PATTERNS:
 	case OPTION_FILE:
 	case OPTION_EXEC:

@@ -176,6 +176,7 @@ static const char *const samples[OPTION_TYPE_COUNT] = {
 	[OPTION_WORDS] = "GET host/a?b=\"c\"",
 	[OPTION_PATH] = "/a/b $c/~d",
 	[OPTION_PATHS] = "rel/../x\ty",
+	[OPTION_SOCKETS] = "run/../x.sock",
 	[OPTION_PATTERNS] = "src/**/*.[ch]",
 	[OPTION_FILE] = "some/file",
 	[OPTION_EXEC] = "~$prog",

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "base/value.h"
 #include "policy/args.h"
@@ -410,13 +411,28 @@ static void test_not_available(void **state)
 	assert_refused(WORDS("--net-allow", "udp://:53"),
 		       "--net-allow: \"udp://:53\" is not available in this version: rules other "
 		       "than tcp://:PORT and :PORT arrive with the network work; remove it");
-	assert_refused(WORDS("--unix-allow", "/run/x"),
-		       "--unix-allow: \"/run/x\" is not available in this version: single sockets "
-		       "arrive with the supervisor work; remove it, or write * for every socket");
+	assert_refused(WORDS("--no-supervisor", "--unix-allow", "/run/x"),
+		       "--no-supervisor is incompatible with: --unix-allow \"/run/x\"; remove them "
+		       "or run supervised");
 	assert_refused(WORDS("--no-supervisor", "-t", "5", "--name", "x", "--net-allow", "udp://:5",
 			     "--view", "namespace"),
 		       "--no-supervisor is incompatible with: --name, --net-allow \"udp://:5\", "
 		       "--timeout, --view \"namespace\"; remove them or run supervised");
+}
+
+static void test_unix_allow(void **state)
+{
+	struct policy *p =
+		finish_words(WORDS("--unix-allow", "/run//x/../y.sock", "--unix-allow", "rel"));
+
+	(void)state;
+	assert_false(p->unix_allow_all);
+	assert_int_equal(p->unix_allow.n, 2);
+	assert_string_equal(p->unix_allow.v[0], "/run/y.sock");
+	assert_true(path_is_normal(p->unix_allow.v[1]));
+	policy_unref(p);
+	assert_refused(WORDS("--unix-allow", "*", "--unix-allow", "/run/x"),
+		       "--unix-allow: * cannot be mixed with single values (--unix-allow: /run/x)");
 }
 
 /* What works without a supervisor. */
@@ -601,6 +617,7 @@ int main(void)
 		cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_not_available),
+		cmocka_unit_test(test_unix_allow),
 		cmocka_unit_test(test_unsupervised),
 		cmocka_unit_test(test_bad_toml),
 		cmocka_unit_test(test_args),
