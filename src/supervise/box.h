@@ -34,3 +34,6 @@ struct box {
 	bool trap_link, trap_chown;
 	char *tmpdir; /* private TMPDIR without the base, NULL: none */
 };
+
+/* Releases what BOX holds but its listener and itself. */
+void box_release(struct box *box);

@@ -14,6 +14,9 @@ struct pending_op {
 	 * ANSWER_PENDING keeps waiting (FD, EVENTS, RETRY_MS may be changed before).
 	 */
 	struct verdict (*resume)(struct call *call, struct pending_op *op, bool timed_out);
+	/* What a signal makes of it (CODE: the errno to answer with), e.g. a partial count; may be
+	 * NULL. */
+	struct verdict (*interrupted)(struct pending_op *op, int code);
 	void (*free)(struct pending_op *op); /* releases DATA; called exactly once */
 	void *data;
 	int fd;		     /* waited for; borrowed from DATA; -1: none. Need not be O_NONBLOCK. */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a verdict to the kernel. Whatever goes wrong here leaves the call refused: an unknown
+ * verdict, a descriptor that cannot be injected, a pool without room. A task that is gone needs no
+ * answer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "events/event.h"
+#include "supervise/supervisor_internal.h"
+
+#define ERRNO_MAX 4095
+
+void call_done(struct call *call)
+{
+	for (size_t i = 0; i < call->n_fds; i++)
+		util_close(call->fds[i]);
+	call->n_fds = 0;
+	call->pidfd = util_close(call->pidfd);
+}
+
+void call_move(struct call *to, struct call *from)
+{
+	*to = *from;
+	from->n_fds = 0;
+	from->pidfd = -1;
+}
+
+static void send_response(const struct call *call, int64_t value, int error, bool go_on)
+{
+	union {
+		struct seccomp_notif_resp resp;
+		char space[512];
+	} u;
+	memset(&u, 0, sizeof(u));
+	u.resp.id = call->id;
+	u.resp.val = value;
+	u.resp.error = error;
+	u.resp.flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+	ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp);
+}
+
+static void send_errno(const struct call *call, int64_t code)
+{
+	if (code <= 0 || code > ERRNO_MAX)
+		code = EACCES;
+	send_response(call, 0, -(int)code, false);
+}
+
+/* The number and the descriptor arrive together (5.14), or, on older kernels, one after the other.
+ */
+static void send_fd(const struct call *call, int fd, bool cloexec)
+{
+	struct seccomp_notif_addfd add = {
+		.id = call->id,
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.srcfd = (uint32_t)fd,
+		.newfd_flags = cloexec ? O_CLOEXEC : 0,
+	};
+	int r = ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	if (r >= 0)
+		return;
+	if (errno == EINVAL) {
+		add.flags = 0;
+		r = ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+		if (r >= 0) {
+			send_response(call, r, 0, false);
+			return;
+		}
+	}
+	if (errno != ENOENT)
+		send_errno(call, errno == EBADF ? EMFILE : errno);
+}
+
+void call_answer(struct call *call, struct verdict verdict)
+{
+	switch (verdict.answer) {
+	case ANSWER_VALUE:
+		send_response(call, verdict.value, 0, false);
+		break;
+	case ANSWER_CONTINUE:
+		send_response(call, 0, 0, true);
+		break;
+	case ANSWER_FD:
+		send_fd(call, verdict.fd, verdict.cloexec);
+		close(verdict.fd);
+		break;
+	case ANSWER_WORKER:
+		if (call->on_worker || pool_submit(supervised_of(call)->sup, call) < 0)
+			send_errno(call, EAGAIN);
+		break;
+	case ANSWER_PENDING:
+	case ANSWER_GONE:
+		break;
+	case ANSWER_ERRNO:
+	default:
+		send_errno(call, verdict.value);
+		break;
+	}
+	call_done(call);
+}
+
+void call_run(struct call *call)
+{
+	call_answer(call, dispatch_call(call));
+}
+
+/* --- Refusals --------------------------------------------------------------------------------- */
+
+/* What the task's program calls itself; chosen by the sandbox. */
+static void read_program(const struct call *call, char *ret_name, size_t size)
+{
+	char path[40];
+	snprintf(path, sizeof(path), "/proc/%d/comm", call->tid);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, ret_name, size - 1) : 0;
+	n = n > 0 && call_is_alive(call) ? n : 0;
+	ret_name[n] = '\0';
+	ret_name[strcspn(ret_name, "\n")] = '\0';
+}
+
+struct verdict call_refuse(struct call *call, const struct refusal *refusal)
+{
+	struct supervised *sv = supervised_of(call);
+	char program[64];
+	AUTO(buf_done) struct buf object = BUF_INIT(3 * EVENT_TEXT_MAX);
+	pthread_mutex_lock(&sv->event_lock);
+	if (sv->event_fn) {
+		read_program(call, program, sizeof(program));
+		buf_add_str(&object, refusal->object ? refusal->object : "");
+		if (refusal->resolved && !str_eq(refusal->resolved, refusal->object))
+			buf_printf(&object, " -> %s", refusal->resolved);
+		struct event e = {.pid = call->tid,
+				  .program = program,
+				  .op = refusal->op,
+				  .object = buf_text(&object),
+				  .layer = refusal->layer ? refusal->layer : "supervisor",
+				  .rule = refusal->rule,
+				  .allow = refusal->allow,
+				  .error = refusal->error};
+		sv->event_fn(sv->event_data, &e);
+	}
+	pthread_mutex_unlock(&sv->event_lock);
+	return verdict_errno(refusal->error);
+}

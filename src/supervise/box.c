@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a sandbox's handlers share, and its end. */
+#include "supervise/box.h"
+
+#include <stdlib.h>
+
+#include "policy/policy.h"
+
+void box_release(struct box *box)
+{
+	grants_done(&box->grants);
+	policy_unref((struct policy *)(uintptr_t)box->policy);
+	free(box->tmpdir);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which handler a call goes to: by the family that the syscall table gives it. What has no row, no
+ * identity or no handler is refused.
+ */
+#include <errno.h>
+
+#include "policy/filter.h"
+#include "supervise/supervisor_internal.h"
+
+static const call_handler handlers[FAMILY_COUNT] = {
+	[FAMILY_BIND] = handle_listen,	     [FAMILY_CONNECT] = handle_connect,
+	[FAMILY_LINK] = handle_link,	     [FAMILY_LOCK] = handle_lock,
+	[FAMILY_METADATA] = handle_metadata, [FAMILY_SEND] = handle_send,
+	[FAMILY_SOCKET] = handle_socket,     [FAMILY_WATCH] = handle_watch,
+	[FAMILY_XATTR] = handle_xattr,
+};
+
+struct verdict dispatch_call(struct call *call)
+{
+	/* A task that this process cannot name (another PID namespace) cannot be judged. */
+	if (call->tid <= 0)
+		return verdict_errno(EPERM);
+	if (call->data.arch != filter_audit_arch(filter_native_arch()) || !call->row)
+		return verdict_errno(ENOSYS);
+	call_handler handler = handlers[call->row->family];
+	return handler ? handler(call) : verdict_errno(EPERM);
+}
