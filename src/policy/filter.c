@@ -69,13 +69,72 @@ static unsigned int leaf_check(const struct filter_spec *spec, enum syscall_chec
 	return LEAF_CHECK + check;
 }
 
+/* Which bits of filter_notify send a family to the supervisor whatever its registers hold. */
+static unsigned int notify_bit(const struct syscall_row *row)
+{
+	/* clang-format off */
+	static const uint16_t bits[FAMILY_COUNT] = {
+		[FAMILY_BIND]     = FILTER_NOTIFY_BIND,
+		[FAMILY_CONNECT]  = FILTER_NOTIFY_SOCKETS,
+		[FAMILY_CREATE]   = FILTER_NOTIFY_NAMES,
+		[FAMILY_LINK]     = FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES,
+		[FAMILY_METADATA] = FILTER_NOTIFY_METADATA,
+		[FAMILY_OPEN]     = FILTER_NOTIFY_OPEN,
+		[FAMILY_REMOVE]   = FILTER_NOTIFY_NAMES,
+		[FAMILY_WATCH]    = FILTER_NOTIFY_WATCH,
+		[FAMILY_XATTR]    = FILTER_NOTIFY_METADATA | FILTER_NOTIFY_CHOWN,
+	};
+	/* clang-format on */
+
+	return row->check == CHECK_LISTEN ? FILTER_NOTIFY_SOCKETS : bits[row->family];
+}
+
+static bool is_readlink(const struct syscall_row *row)
+{
+	return str_starts(row->name, "readlink");
+}
+
+static bool is_chown(const struct syscall_row *row, unsigned int *ret_check)
+{
+	*ret_check = str_eq(row->name, "fchownat") ? CHECK_CHOWN_ARG2 : CHECK_CHOWN_ARG1;
+	return str_eq(row->name, "fchownat") || str_ends(row->name, "chown");
+}
+
+/*
+ * What the supervisor has to do with a call: LEAF_NOTIFY, a check that says when, or LEAF_ALLOW
+ * where it has nothing to do with it. Reading attributes is of the xattr family and no mediated
+ * call.
+ */
+static unsigned int notify_leaf(const struct filter_spec *spec, const struct syscall_row *row)
+{
+	unsigned int chown_check = 0;
+	if (row->class == SYSCALL_EPERM || row->class == SYSCALL_ENOSYS)
+		return LEAF_ALLOW;
+	if ((row->family == FAMILY_XATTR || row->family == FAMILY_METADATA) &&
+	    row->class != SYSCALL_METADATA)
+		return LEAF_ALLOW;
+	if (spec->notify & notify_bit(row))
+		return LEAF_NOTIFY;
+	if (row->family == FAMILY_METADATA && (spec->notify & FILTER_NOTIFY_CHOWN) &&
+	    is_chown(row, &chown_check))
+		return LEAF_CHECK + chown_check;
+	if (row->family == FAMILY_LOCK && (spec->notify & FILTER_NOTIFY_LOCK))
+		return LEAF_CHECK + (str_eq(row->name, "flock") ? CHECK_FLOCK : CHECK_FCNTL);
+	if (row->family == FAMILY_STAT && (spec->notify & FILTER_NOTIFY_STAT) && is_readlink(row))
+		return LEAF_NOTIFY;
+	return LEAF_ALLOW;
+}
+
 unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_sets *sets, size_t i)
 {
 	const struct syscall_row *row = &syscall_table[i];
+	unsigned int mediated = spec->notify ? notify_leaf(spec, row) : LEAF_ALLOW;
 
 	/* Denying a call that is answered ENOSYS changes nothing: callers fall back on that. */
 	if (syscall_set_has(&sets->deny, i) && row->class != SYSCALL_ENOSYS)
 		return EPERM;
+	if (mediated != LEAF_ALLOW)
+		return mediated;
 	if (syscall_set_has(&sets->allow, i))
 		return LEAF_ALLOW;
 	switch ((enum syscall_class)row->class) {
@@ -181,6 +240,8 @@ static bpf_pos emit_leaf(struct bpf_asm *a, unsigned int leaf, bpf_pos checks[CH
 {
 	if (leaf >= LEAF_CHECK)
 		return checks[leaf - LEAF_CHECK];
+	if (leaf == LEAF_NOTIFY)
+		return bpf_ret(a, SECCOMP_RET_USER_NOTIF);
 	return bpf_ret(a, leaf == LEAF_ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | leaf);
 }
 

@@ -17,8 +17,30 @@ struct sock_filter;
 
 enum filter_arch { FILTER_X86_64, FILTER_AARCH64, FILTER_RISCV64, FILTER_ARCH_COUNT };
 
+/* What is sent to the supervisor instead of being decided by registers alone. */
+enum filter_notify {
+	/* connect, listen, sendmsg, sendmmsg, and sendto with an address: every socket of the Unix
+	   family is allowed then, and which name it may reach is the supervisor's to judge. */
+	FILTER_NOTIFY_SOCKETS = 1 << 0,
+	FILTER_NOTIFY_SOCKET_CREATE = 1 << 1, /* socket: the supervisor makes it */
+	FILTER_NOTIFY_METADATA = 1 << 2,      /* the whole class */
+	/* chown to an id that is not OWN_UID or OWN_GID, and the calls that can set an ACL. */
+	FILTER_NOTIFY_CHOWN = 1 << 3,
+	FILTER_NOTIFY_LINK = 1 << 4,  /* rename and link */
+	FILTER_NOTIFY_LOCK = 1 << 5,  /* exclusive flock, leases and delegations */
+	FILTER_NOTIFY_WATCH = 1 << 6, /* inotify_add_watch */
+	FILTER_NOTIFY_OPEN = 1 << 7,  /* what opens by path */
+	FILTER_NOTIFY_STAT = 1 << 8,  /* readlink */
+	FILTER_NOTIFY_NAMES = 1 << 9, /* what makes and removes names */
+	FILTER_NOTIFY_TUNE = 1 << 10, /* tuning of another process than the caller */
+	FILTER_NOTIFY_BIND = 1 << 11,
+};
+
 struct filter_spec {
 	enum filter_arch arch;
+	unsigned int notify; /* enum filter_notify bits; 0: there is no supervisor */
+	uint32_t own_uid;    /* for FILTER_NOTIFY_CHOWN: as the sandbox numbers them */
+	uint32_t own_gid;
 	/*
 	 * The base's read-only mounts judge metadata calls (or --allow-metadata was given): leave
 	 * chmod, chown, utime, xattr and file-attribute calls to the kernel. Else the whole class

@@ -27,6 +27,14 @@ static bpf_pos load_arg(struct bpf_asm *a, unsigned int arg, bpf_pos next)
 	return bpf_load(a, offset, next);
 }
 
+/* For a pointer, of which the kernel takes all bits. */
+static bpf_pos load_arg_high(struct bpf_asm *a, unsigned int arg, bpf_pos next)
+{
+	uint32_t offset = (uint32_t)offsetof(struct seccomp_data, args) + 8 * arg + 4;
+
+	return bpf_load(a, offset, next);
+}
+
 static bpf_pos allow(struct bpf_asm *a)
 {
 	return bpf_ret(a, SECCOMP_RET_ALLOW);
@@ -35,6 +43,45 @@ static bpf_pos allow(struct bpf_asm *a)
 static bpf_pos refuse(struct bpf_asm *a, unsigned int errnum)
 {
 	return bpf_ret(a, SECCOMP_RET_ERRNO | errnum);
+}
+
+static bpf_pos notify(struct bpf_asm *a)
+{
+	return bpf_ret(a, SECCOMP_RET_USER_NOTIF);
+}
+
+/* An id argument that changes nothing or names the one id that exists inside goes to FINE. */
+static bpf_pos check_id(struct bpf_asm *a, unsigned int arg, uint32_t own, bpf_pos fine)
+{
+	bpf_pos known = bpf_if(a, BPF_JEQ, own, fine, notify(a));
+
+	return load_arg(a, arg, bpf_if(a, BPF_JEQ, 0xffffffff, fine, known));
+}
+
+/* Other ids do not exist in the base's user namespace: the supervisor does it, outside. */
+static bpf_pos check_chown_arg1(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	return check_id(a, 1, ctx->spec->own_uid, check_id(a, 2, ctx->spec->own_gid, allow(a)));
+}
+
+static bpf_pos check_chown_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	return check_id(a, 2, ctx->spec->own_uid, check_id(a, 3, ctx->spec->own_gid, allow(a)));
+}
+
+/* A lease or delegation holds up other programs' opens. */
+static bpf_pos check_fcntl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t leases[] = {UAPI_F_SETLEASE, UAPI_F_SETDELEG};
+
+	(void)ctx;
+	return load_arg(a, 1, bpf_if_any(a, leases, ARRAY_SIZE(leases), notify(a), allow(a)));
+}
+
+static bpf_pos check_flock(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	return load_arg(a, 1, bpf_if(a, BPF_JSET, UAPI_LOCK_EX, notify(a), allow(a)));
 }
 
 /*
@@ -123,26 +170,30 @@ static bpf_pos check_ioctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 	return load_arg(a, 1, range);
 }
 
-/* A pair of arguments must be exactly VALUE0 and VALUE1. */
-static bpf_pos check_pair(struct bpf_asm *a, uint32_t value0, uint32_t value1)
+/* What names another process than the caller: the supervisor's to judge, if it is asked. */
+static bpf_pos foreign(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	bpf_pos second = bpf_if(a, BPF_JEQ, value1, allow(a), refuse(a, EPERM));
+	return ctx->spec->notify & FILTER_NOTIFY_TUNE ? notify(a) : refuse(a, EPERM);
+}
+
+/* A pair of arguments must be exactly VALUE0 and VALUE1, or goes to OTHER. */
+static bpf_pos check_pair(struct bpf_asm *a, uint32_t value0, uint32_t value1, bpf_pos other)
+{
+	bpf_pos second = bpf_if(a, BPF_JEQ, value1, allow(a), other);
 	second = load_arg(a, 1, second);
 
-	return load_arg(a, 0, bpf_if(a, BPF_JEQ, value0, second, refuse(a, EPERM)));
+	return load_arg(a, 0, bpf_if(a, BPF_JEQ, value0, second, other));
 }
 
 /* Process 0 only; the caller's group or user may hold processes of the host. */
 static bpf_pos check_ioprio(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	(void)ctx;
-	return check_pair(a, 1 /* IOPRIO_WHO_PROCESS */, 0);
+	return check_pair(a, 1 /* IOPRIO_WHO_PROCESS */, 0, foreign(a, ctx));
 }
 
 static bpf_pos check_setpriority(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	(void)ctx;
-	return check_pair(a, 0 /* PRIO_PROCESS */, 0);
+	return check_pair(a, 0 /* PRIO_PROCESS */, 0, foreign(a, ctx));
 }
 
 /*
@@ -153,7 +204,7 @@ static bpf_pos check_pid0(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	if (ctx->spec->own_pid_namespace)
 		return load_arg(a, 0, bpf_if(a, BPF_JEQ, 1, refuse(a, EPERM), allow(a)));
-	return load_arg(a, 0, bpf_if(a, BPF_JEQ, 0, allow(a), refuse(a, EPERM)));
+	return load_arg(a, 0, bpf_if(a, BPF_JEQ, 0, allow(a), foreign(a, ctx)));
 }
 
 /* Asking (0xffffffff) and PER_LINUX; other values change address space layout and the ABI. */
@@ -207,23 +258,31 @@ static bpf_pos check_seccomp(struct bpf_asm *a, const struct filter_args_ctx *ct
 }
 
 /* MSG_FASTOPEN connects without the check that connect(2) passes (tried). */
-static bpf_pos check_send(struct bpf_asm *a, unsigned int flags_arg)
+static bpf_pos check_send(struct bpf_asm *a, unsigned int flags_arg, bpf_pos other)
 {
-	bpf_pos flags = bpf_if(a, BPF_JSET, UAPI_MSG_FASTOPEN, refuse(a, EOPNOTSUPP), allow(a));
+	bpf_pos flags = bpf_if(a, BPF_JSET, UAPI_MSG_FASTOPEN, refuse(a, EOPNOTSUPP), other);
 
 	return load_arg(a, flags_arg, flags);
 }
 
+/* The address of a message lies in memory. */
 static bpf_pos check_send_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	(void)ctx;
-	return check_send(a, SEND_FLAGS_ARG2);
+	bool judged = ctx->spec->notify & FILTER_NOTIFY_SOCKETS;
+
+	return check_send(a, SEND_FLAGS_ARG2, judged ? notify(a) : allow(a));
 }
 
+/* sendto without an address, which is what send(2) makes, goes where the socket is connected. */
 static bpf_pos check_send_arg3(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	(void)ctx;
-	return check_send(a, SEND_FLAGS_ARG3);
+	bpf_pos other = allow(a);
+
+	if (ctx->spec->notify & FILTER_NOTIFY_SOCKETS) {
+		bpf_pos high = load_arg_high(a, 4, bpf_if(a, BPF_JEQ, 0, allow(a), notify(a)));
+		other = load_arg(a, 4, bpf_if(a, BPF_JEQ, 0, high, notify(a)));
+	}
+	return check_send(a, SEND_FLAGS_ARG3, other);
 }
 
 /*
@@ -246,6 +305,12 @@ static bpf_pos check_listen(struct bpf_asm *a, const struct filter_args_ctx *ctx
 	return ctx->spec->allow_listen ? allow(a) : refuse(a, EACCES);
 }
 
+/* The supervisor judges whom they reach, or the user has opened all. */
+static bool unix_allowed(const struct filter_spec *spec)
+{
+	return spec->allow_unix_sockets || (spec->notify & FILTER_NOTIFY_SOCKETS);
+}
+
 /*
  * Internet sockets: (SOCK_STREAM, 0 or IPPROTO_TCP) only. The type's flag bits are masked as the
  * kernel masks them; it refuses flags that it does not know. SOCK_PACKET would turn the family into
@@ -253,12 +318,13 @@ static bpf_pos check_listen(struct bpf_asm *a, const struct filter_args_ctx *ctx
  */
 static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
+	bool made_outside = ctx->spec->notify & FILTER_NOTIFY_SOCKET_CREATE;
+	bpf_pos make = made_outside ? notify(a) : allow(a);
 	static const uint32_t tcp[] = {0, UAPI_IPPROTO_TCP};
 	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
 	static const uint32_t no_right[] = {UAPI_SOCK_DGRAM, UAPI_SOCK_RAW, UAPI_SOCK_PACKET};
 
-	bpf_pos protocol =
-		bpf_if_any(a, tcp, ARRAY_SIZE(tcp), allow(a), refuse(a, EPROTONOSUPPORT));
+	bpf_pos protocol = bpf_if_any(a, tcp, ARRAY_SIZE(tcp), make, refuse(a, EPROTONOSUPPORT));
 	protocol = load_arg(a, 2, protocol);
 
 	bpf_pos type = bpf_if_any(a, no_right, ARRAY_SIZE(no_right), refuse(a, EPERM),
@@ -267,7 +333,7 @@ static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx
 	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
 
 	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), type, refuse(a, EAFNOSUPPORT));
-	bpf_pos named = ctx->spec->allow_unix_sockets ? allow(a) : refuse(a, EACCES);
+	bpf_pos named = unix_allowed(ctx->spec) ? make : refuse(a, EACCES);
 	family = bpf_if(a, BPF_JEQ, UAPI_AF_UNIX, named, family);
 	return load_arg(a, 0, family);
 }
@@ -280,7 +346,7 @@ static bpf_pos check_socketpair(struct bpf_asm *a, const struct filter_args_ctx 
 {
 	static const uint32_t connected[] = {UAPI_SOCK_STREAM, UAPI_SOCK_SEQPACKET};
 	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
-	bpf_pos other = ctx->spec->allow_unix_sockets ? allow(a) : refuse(a, EACCES);
+	bpf_pos other = unix_allowed(ctx->spec) ? allow(a) : refuse(a, EACCES);
 
 	bpf_pos type = bpf_if_any(a, connected, ARRAY_SIZE(connected), allow(a), other);
 	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
@@ -293,7 +359,11 @@ typedef bpf_pos (*check_fn)(struct bpf_asm *a, const struct filter_args_ctx *ctx
 
 /* clang-format off */
 static const check_fn checks[CHECK_COUNT] = {
+	[CHECK_CHOWN_ARG1]  = check_chown_arg1,
+	[CHECK_CHOWN_ARG2]  = check_chown_arg2,
 	[CHECK_CLONE]       = check_clone,
+	[CHECK_FCNTL]       = check_fcntl,
+	[CHECK_FLOCK]       = check_flock,
 	[CHECK_IOCTL]       = check_ioctl,
 	[CHECK_IOPRIO]      = check_ioprio,
 	[CHECK_LISTEN]      = check_listen,

@@ -9,10 +9,10 @@
 #include "policy/syscall.h"
 
 /*
- * What becomes of a call: LEAF_ALLOW, the errno that refuses it, or LEAF_CHECK + enum syscall_check
- * where registers decide.
+ * What becomes of a call: LEAF_ALLOW, LEAF_NOTIFY, the errno that refuses it, or LEAF_CHECK + enum
+ * syscall_check where registers decide.
  */
-enum { LEAF_ALLOW = 0, LEAF_CHECK = 0x1000 };
+enum { LEAF_ALLOW = 0, LEAF_NOTIFY = 0x0fff, LEAF_CHECK = 0x1000 };
 
 /* The rows that the lists of a spec name; checked as filter_check_names does. */
 struct filter_sets {

@@ -27,7 +27,11 @@ enum syscall_class {
 /* Named argument checks; their code is in filter_args.c. */
 enum syscall_check {
 	CHECK_NONE,
+	CHECK_CHOWN_ARG1, /* owner and group in arguments 1 and 2 */
+	CHECK_CHOWN_ARG2,
 	CHECK_CLONE,
+	CHECK_FCNTL,
+	CHECK_FLOCK,
 	CHECK_IOCTL,
 	CHECK_IOPRIO,
 	CHECK_LISTEN,
@@ -36,7 +40,7 @@ enum syscall_check {
 	CHECK_PRCTL,
 	CHECK_SECCOMP,
 	CHECK_SEND_ARG2, /* flags of a send call in argument 2 */
-	CHECK_SEND_ARG3,
+	CHECK_SEND_ARG3, /* and an address in argument 4 */
 	CHECK_SETPRIORITY,
 	CHECK_SETSOCKOPT,
 	CHECK_SOCKET,

@@ -23,6 +23,12 @@
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWTIME)
 
+/* ---- fcntl(2), flock(2): what the filter tells apart ---- */
+
+#define UAPI_F_SETDELEG 1040 /* 6.19 */
+#define UAPI_F_SETLEASE 1024
+#define UAPI_LOCK_EX	2
+
 /* ---- ioctl numbers (linux/fs.h cannot be included beside sys/mount.h) ---- */
 
 #define UAPI_FAT_IOCTL_SET_ATTRIBUTES	      0x40047211u
