@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "policy/policy.h"
+#include "supervise/sock.h"
 
 void box_release(struct box *box)
 {
 	grants_done(&box->grants);
+	sock_table_free(box->socks);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
 }

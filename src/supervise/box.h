@@ -12,11 +12,13 @@
 #include "supervise/grants.h"
 
 struct policy;
+struct sock_table;
 
 struct box {
 	const struct policy *policy; /* owned reference */
 	int listener;		     /* owned: the seccomp listener */
 	struct grants grants;
+	struct sock_table *socks; /* owned (sock.h) */
 	bool base;	    /* in its own namespaces, read-only mounts behind it */
 	bool as_root;	    /* started by root: acts with the task's rights only (act.h) */
 	bool have_getfd;    /* pidfd_getfd works here */

@@ -27,6 +27,9 @@ struct call {
 	bool on_worker; /* may block, within reason */
 	int fds[8]; /* copies of the task's descriptors that call_fd gave, closed with the call */
 	size_t n_fds;
+	/* A handler's own, kept while the call waits and is run again; 0 at first. */
+	int64_t wait_deadline_ms;
+	int wait_ms;
 };
 
 /* What becomes of the call. Zeroed: refused with EACCES. */

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The judge of socket addresses. A named Unix socket is what its path leads to from the task's own
+ * root and working directory, held by a descriptor: that descriptor is judged and is what is
+ * connected to. TCP is judged by port, as the sandbox's Landlock rules would have done it, which do
+ * not bind the process that connects here.
+ */
+#include "supervise/sock.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "policy/policy.h"
+#include "supervise/box.h"
+#include "supervise/resolve.h"
+
+#define UN_PATH_AT offsetof(struct sockaddr_un, sun_path)
+
+int sock_info_get(int fd, struct sock_info *ret)
+{
+	socklen_t n = sizeof(int);
+	int flags = fcntl(fd, F_GETFL);
+	*ret = (struct sock_info){0};
+	if (flags < 0 || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &ret->domain, &n) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &ret->type, &n) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &ret->protocol, &n) < 0)
+		return -errno;
+	ret->nonblock = flags & O_NONBLOCK;
+	return 0;
+}
+
+static bool is_inet(int family)
+{
+	return family == AF_INET || family == AF_INET6;
+}
+
+bool sock_is_tcp(const struct sock_info *info)
+{
+	return is_inet(info->domain) && info->type == SOCK_STREAM && info->protocol == IPPROTO_TCP;
+}
+
+void sock_target_done(struct sock_target *t)
+{
+	t->path_fd = util_close(t->path_fd);
+	t->hold_fd = util_close(t->hold_fd);
+}
+
+void sock_target_done_cleanup(struct sock_target *t)
+{
+	sock_target_done(t);
+}
+
+int64_t sock_now_ms(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t sock_send_deadline(int fd, int64_t now_ms)
+{
+	struct timeval tv = {0};
+	socklen_t n = sizeof(tv);
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, &n) < 0 || (!tv.tv_sec && !tv.tv_usec))
+		return 0;
+	if (tv.tv_sec > INT32_MAX)
+		return 0;
+	return now_ms + (int64_t)tv.tv_sec * 1000 + (tv.tv_usec + 999) / 1000;
+}
+
+/* --- The task's socket -------------------------------------------------------------------- */
+
+/* The inode of the task's socket NUMBER; it names a copy of ours, and nothing is done by number. */
+static int inode_of(struct call *call, int number, uint64_t *ret_inode)
+{
+	char path[48];
+	char text[64];
+	if (number < 0)
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", call->tid, number);
+	ssize_t n = readlink(path, text, sizeof(text) - 1);
+	if (n < 0)
+		return errno == ENOENT ? -EBADF : -EACCES;
+	text[n] = '\0';
+	if (!call_is_alive(call))
+		return -ESRCH;
+	unsigned long long inode = 0;
+	if (sscanf(text, "socket:[%llu]", &inode) != 1)
+		return -ENOTSOCK;
+	*ret_inode = inode;
+	return 0;
+}
+
+int sock_copy(struct call *call, int number)
+{
+	uint64_t inode = 0;
+	if (call->box->have_getfd)
+		return call_fd(call, number);
+	int r = inode_of(call, number, &inode);
+	if (r < 0)
+		return r;
+	if (call->n_fds == ARRAY_SIZE(call->fds))
+		return -EMFILE;
+	int fd = sock_table_find(call->box->socks, inode);
+	if (fd >= 0)
+		call->fds[call->n_fds++] = fd;
+	return fd == -ENOENT ? -EPERM : fd;
+}
+
+struct verdict sock_no_copy(struct call *call, const char *op, int error)
+{
+	if (error == -ESRCH)
+		return (struct verdict){.answer = ANSWER_GONE};
+	if (error != -EPERM && error != -EACCES)
+		return verdict_errno(-error);
+	struct refusal refusal = {
+		.op = op,
+		.object = "socket",
+		.rule = call->box->have_getfd ? "the program does not let itself be looked at (it "
+						"is not dumpable)"
+					      : "pidfd_getfd is barred here, and this socket was "
+						"not made, or is not "
+						"known any more, by the supervisor",
+		.error = EACCES,
+	};
+	return call_refuse(call, &refusal);
+}
+
+/* --- Named Unix sockets ------------------------------------------------------------------- */
+
+static bool refuse_path(struct call *call, const char *op, const char *asked,
+			const struct resolved *r, struct verdict *ret)
+{
+	AUTO(buf_done) struct buf allow = BUF_INIT(1 << 16);
+	buf_add_str(&allow, "--unix-allow ");
+	buf_add_shell(&allow, r->path);
+	struct refusal refusal = {
+		.op = op,
+		.object = asked,
+		.resolved = r->path,
+		.rule = "no write grant and no --unix-allow covers this socket",
+		.allow = buf_text(&allow),
+		.error = EACCES,
+	};
+	*ret = call_refuse(call, &refusal);
+	return false;
+}
+
+static bool path_allowed(const struct box *box, const struct resolved *r)
+{
+	return box->policy->unix_allow_all ||
+	       grants_find(&box->grants, r->path, GRANT_WRITE) != NULL ||
+	       sock_table_allows(box->socks, r->path);
+}
+
+/*
+ * The kernel follows /proc/self/fd/N to the object itself, without a look at any name, and checks
+ * its mode bits for us. A socket that has no file (socket:[…]) is nobody's address.
+ */
+static bool judge_path(struct call *call, const char *op, const struct sock_addr *asked,
+		       struct sock_target *ret, struct verdict *ret_verdict)
+{
+	AUTO(resolved_done) struct resolved r = RESOLVED_INIT;
+	int code = resolve_path(call, AT_FDCWD, asked->un.sun_path, 0, &r);
+	if (code == -EAGAIN) {
+		*ret_verdict = (struct verdict){.answer = ANSWER_WORKER};
+		return false;
+	}
+	if (code < 0) {
+		*ret_verdict = verdict_errno(-code);
+		return false;
+	}
+	if (!S_ISSOCK(r.mode) || r.anonymous) {
+		*ret_verdict = verdict_errno(ECONNREFUSED);
+		return false;
+	}
+	if (!path_allowed(call->box, &r))
+		return refuse_path(call, op, asked->un.sun_path, &r, ret_verdict);
+	ret->path_fd = take_fd(&r.fd);
+	memset(&ret->addr, 0, sizeof(ret->addr));
+	ret->addr.un.sun_family = AF_UNIX;
+	int n = snprintf(ret->addr.un.sun_path, sizeof(ret->addr.un.sun_path), "/proc/self/fd/%d",
+			 ret->path_fd);
+	ret->addr.len = (socklen_t)(UN_PATH_AT + (size_t)n + 1);
+	return true;
+}
+
+/* --- Abstract Unix sockets ---------------------------------------------------------------- */
+
+static void refuse_abstract(struct call *call, const char *op, const struct sock_addr *asked,
+			    struct verdict *ret)
+{
+	AUTO(buf_done) struct buf name = BUF_INIT(1024);
+	buf_add_char(&name, '@');
+	for (size_t i = UN_PATH_AT + 1; i < asked->len; i++) {
+		char c = asked->un.sun_path[i - UN_PATH_AT];
+		buf_add_char(&name, c ? c : '@');
+	}
+	struct refusal refusal = {
+		.op = op,
+		.object = buf_text(&name),
+		.rule = "abstract sockets stay inside the sandbox",
+		.allow = "--unix-allow '*'",
+		.error = EPERM,
+	};
+	*ret = call_refuse(call, &refusal);
+}
+
+static bool judge_abstract(struct call *call, const char *op, const struct sock_info *info,
+			   const struct sock_addr *asked, struct sock_target *ret,
+			   struct verdict *ret_verdict)
+{
+	const struct policy *p = call->box->policy;
+	ret->addr = *asked;
+	if (p->unix_allow_all || p->prot[PROT_ABSTRACT_UNIX_SOCKET_SCOPE] == PROT_DISABLED)
+		return true;
+	if (!call->on_worker) {
+		*ret_verdict = (struct verdict){.answer = ANSWER_WORKER};
+		return false;
+	}
+	int r = sock_abstract_find(call, asked, info->type, &ret->hold_fd);
+	if (r == -EPERM)
+		refuse_abstract(call, op, asked, ret_verdict);
+	else if (r < 0)
+		*ret_verdict = verdict_errno(-r);
+	return r == 0;
+}
+
+static bool judge_unix(struct call *call, const char *op, const struct sock_info *info,
+		       const struct sock_addr *asked, struct sock_target *ret,
+		       struct verdict *ret_verdict)
+{
+	bool well_formed = asked->len > UN_PATH_AT && asked->len <= sizeof(asked->un) &&
+			   asked->sa.sa_family == AF_UNIX;
+	if (info->type == SOCK_DGRAM && asked->len >= UN_PATH_AT &&
+	    asked->sa.sa_family == AF_UNSPEC && str_eq(op, "connect")) {
+		ret->addr = *asked; /* takes the connection back */
+		return true;
+	}
+	if (!well_formed) {
+		*ret_verdict = verdict_errno(EINVAL);
+		return false;
+	}
+	if (!asked->un.sun_path[0])
+		return judge_abstract(call, op, info, asked, ret, ret_verdict);
+	return judge_path(call, op, asked, ret, ret_verdict);
+}
+
+/* --- TCP ---------------------------------------------------------------------------------- */
+
+static bool has_port(const struct port_set *set, uint16_t port)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (port >= set->v[i].lo && port <= set->v[i].hi)
+			return true;
+	return set->any;
+}
+
+static bool port_allowed(const struct policy *p, uint16_t port)
+{
+	if (p->prot[PROT_NET_TCP] == PROT_DISABLED)
+		return true;
+	for (size_t i = 0; i < p->net_allow.n; i++)
+		if ((p->net_allow.v[i].protos & NET_TCP) &&
+		    has_port(&p->net_allow.v[i].ports, port))
+			return true;
+	return false;
+}
+
+static bool refuse_port(struct call *call, const char *op, const struct sock_addr *asked,
+			uint16_t port, struct verdict *ret)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&asked->storage;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&asked->storage;
+	bool is_v6 = asked->sa.sa_family == AF_INET6;
+	char host[INET6_ADDRSTRLEN] = "";
+	char object[INET6_ADDRSTRLEN + 16];
+	char allow[32];
+	inet_ntop(asked->sa.sa_family, is_v6 ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
+		  sizeof(host));
+	snprintf(object, sizeof(object), is_v6 ? "[%s]:%u" : "%s:%u", host, port);
+	snprintf(allow, sizeof(allow), "--net-allow :%u", port);
+	struct refusal refusal = {
+		.op = op,
+		.object = object,
+		.rule = "no rule allows connecting to this port",
+		.allow = port ? allow : NULL,
+		.error = EACCES,
+	};
+	*ret = call_refuse(call, &refusal);
+	return false;
+}
+
+/* The port lies at the same place in both families. */
+static bool judge_tcp(struct call *call, const char *op, const struct sock_addr *asked,
+		      struct sock_target *ret, struct verdict *ret_verdict)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&asked->storage;
+	ret->addr = *asked;
+	if (asked->len < sizeof(asked->sa.sa_family)) {
+		*ret_verdict = verdict_errno(EINVAL);
+		return false;
+	}
+	if (asked->sa.sa_family == AF_UNSPEC)
+		return true; /* takes the connection back */
+	if (!is_inet(asked->sa.sa_family)) {
+		*ret_verdict = verdict_errno(EAFNOSUPPORT);
+		return false;
+	}
+	if (asked->len < (asked->sa.sa_family == AF_INET
+				  ? sizeof(struct sockaddr_in)
+				  : offsetof(struct sockaddr_in6, sin6_scope_id))) {
+		*ret_verdict = verdict_errno(EINVAL);
+		return false;
+	}
+	if (!port_allowed(call->box->policy, ntohs(in->sin_port)))
+		return refuse_port(call, op, asked, ntohs(in->sin_port), ret_verdict);
+	return true;
+}
+
+bool sock_judge(struct call *call, const char *op, const struct sock_info *info,
+		const struct sock_addr *asked, struct sock_target *ret, struct verdict *ret_verdict)
+{
+	if (info->domain == AF_UNIX)
+		return judge_unix(call, op, info, asked, ret, ret_verdict);
+	if (sock_is_tcp(info))
+		return judge_tcp(call, op, asked, ret, ret_verdict);
+	*ret_verdict = verdict_errno(is_inet(info->domain) ? EPERM : EAFNOSUPPORT);
+	return false;
+}
