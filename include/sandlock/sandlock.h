@@ -232,6 +232,36 @@ SANDLOCK_API int sandlock_process_rungs(const struct sandlock_process *process, 
 SANDLOCK_API int sandlock_policy_rungs(struct sandlock_policy *policy, char **ret_json,
 				       struct sandlock_error *err);
 
+/* --- Live sandboxes ----------------------------------------------------------------------- */
+
+/*
+ * The sandboxes of the calling user that have a supervisor, by name, whichever process started
+ * them. What they hold of text is theirs: escape it before it is shown. Entries that dead ones left
+ * are removed on the way. None of these functions waits for longer than it says.
+ */
+
+/*
+ * A JSON array (owned by the caller) of objects with name, pid (of the command), supervisor_pid,
+ * guardian_pid, uptime_ms, status, ports and command. A supervisor that has not answered in a
+ * second has the status "no-answer" and null for ports.
+ */
+SANDLOCK_API int sandlock_list(char **ret_json, struct sandlock_error *err);
+/*
+ * The effective policy of NAME as text, owned by the caller. FORMAT: "json" and "toml" give what
+ * sandlock_policy_print gave in that process, TOML with comments in front that say who the sandbox
+ * is and what holds it together; "full" is the JSON with all that as a further key "sandbox".
+ * Waits a second for the answer.
+ */
+SANDLOCK_API int sandlock_inspect(const char *name, const char *format, char **ret_text,
+				  struct sandlock_error *err);
+/*
+ * Ends NAME and returns when its whole tree is dead, after 13 seconds at most. The process that
+ * started it is asked to do so and not harmed. RET_PID (the command's) and RET_SUPERVISOR may be
+ * NULL.
+ */
+SANDLOCK_API int sandlock_kill_name(const char *name, pid_t *ret_pid, pid_t *ret_supervisor,
+				    struct sandlock_error *err);
+
 /* --- Events ------------------------------------------------------------------------------- */
 
 /*

@@ -18,6 +18,9 @@ enum cli_exit {
 };
 
 int cli_run(int argc, char **argv);
+int cli_ps(int argc, char **argv);
+int cli_inspect(int argc, char **argv);
+int cli_kill(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_profile(int argc, char **argv);
 int cli_complete_script(int argc, char **argv);

@@ -13,6 +13,9 @@ static const struct {
 } commands[] = {
 	/* clang-format off */
 	{"run",             cli_run,             "run a command in a sandbox"},
+	{"ps",              cli_ps,              "list the running sandboxes"},
+	{"inspect",         cli_inspect,         "print the policy of a running sandbox"},
+	{"kill",            cli_kill,            "end a running sandbox"},
 	{"check",           cli_check,           "try what this machine can do"},
 	{"profile",         cli_profile,         "list, show, delete or validate profiles"},
 	{"complete-script", cli_complete_script, "print the completion script of a shell"},

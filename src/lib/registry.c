@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of live sandboxes: one directory per sandbox below the user's runtime directory, with a
- * lock file that the guardian holds for as long as anything lives, and a pid file. A directory
- * whose lock is free belongs to a dead sandbox and is taken over; the lock, not the directory,
- * decides.
+ * Claiming, finding and removing entries of live sandboxes (registry.h). An entry is claimed by
+ * making its directory and locking it; between the two somebody who tidies up may remove it, and so
+ * each claim looks whether what it has locked is still there, and begins again if not.
  */
+#include "lib/registry.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,111 +13,282 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/util.h"
 #include "confine/job.h"
-#include "lib/launch.h"
 
-/* Opens NAME in TOP, made if need be, if it is a directory of ours with mode 0700; else -errno. */
-static int open_private_dir(int top, const char *name)
+/* Younger entries are left to whoever may still be setting them up: this only saves them work. */
+#define YOUNG_SEC 2
+/* How often a claim begins again, and from when on it sleeps a millisecond in between. */
+#define CLAIM_TRIES 60
+#define CLAIM_FAST  10
+
+/* --- The runtime directory ------------------------------------------------------------------ */
+
+static bool is_private(int fd)
 {
-	if (mkdirat(top, name, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	auto_close int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 077);
+}
+
+/* Opens NAME in TOP, made if need be and MAKE is set, if it is ours alone; else -errno. */
+static int open_private_dir(int top, const char *name, bool make)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	auto_close int fd = openat(top, name, flags);
+	if (fd < 0 && errno == ENOENT && make) {
+		if (mkdirat(top, name, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		fd = openat(top, name, flags);
+	}
 	if (fd < 0)
 		return -errno;
+	return is_private(fd) ? take_fd(&fd) : -EPERM;
+}
+
+/* What holds the runtime directory at PLACE: $XDG_RUNTIME_DIR if it is ours, then /dev/shm. */
+static int open_top(int place)
+{
+	const char *path = place == 0 ? getenv("XDG_RUNTIME_DIR") : "/dev/shm";
 	struct stat st;
-	if (fstat(fd, &st) < 0)
+	if (!path || path[0] != '/')
+		return -ENOENT;
+	auto_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
-	if (st.st_uid != geteuid() || (st.st_mode & 077))
+	if (place == 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid()))
 		return -EPERM;
 	return take_fd(&fd);
 }
 
-/* The runtime directory (decisions 16), with what holds it, for its removal once it is empty. */
-static int open_runtime_dir(struct registry_entry *entry)
+static char *place_name(int place)
 {
-	const char *xdg = getenv("XDG_RUNTIME_DIR");
-	struct stat st;
-	if (xdg && xdg[0] == '/' && stat(xdg, &st) == 0 && st.st_uid == geteuid()) {
-		auto_close int top = open(xdg, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		int fd = top >= 0 ? open_private_dir(top, "sandlock") : -errno;
-		if (fd >= 0) {
-			entry->top_fd = take_fd(&top);
-			entry->top_name = xstrdup("sandlock");
-			return fd;
-		}
-	}
-	auto_close int top = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (top < 0)
-		return -errno;
-	auto_free char *name = xasprintf("sandlock-%u", geteuid());
-	int fd = open_private_dir(top, name);
-	if (fd >= 0) {
-		entry->top_fd = take_fd(&top);
-		entry->top_name = take_ptr(name);
-	}
-	return fd;
+	return place == 0 ? xstrdup("sandlock") : xasprintf("sandlock-%u", geteuid());
 }
 
-/* Locks NAME/lock. 1 with the lock held, 0 to try again (it was removed meanwhile), or -errno. */
-static int lock_name(int dir_fd, const char *name, int *ret_lock)
+int registry_open_place(int place)
 {
-	if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
+	auto_close int top = open_top(place);
+	auto_free char *name = place_name(place);
+	return top < 0 ? top : open_private_dir(top, name, false);
+}
+
+void registry_tidy(int place)
+{
+	auto_close int top = open_top(place);
+	auto_free char *name = place_name(place);
+	if (top >= 0)
+		unlinkat(top, name, AT_REMOVEDIR);
+}
+
+/* A moment's shortage says nothing about a place. */
+static bool is_shortage(int code)
+{
+	return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
+
+/* The first place that can be had, with what holds it. 0 or a negative errno. */
+static int open_runtime_dir(struct registry_entry *entry)
+{
+	int r = -ENOENT;
+	for (int place = 0; place < REGISTRY_PLACES; place++) {
+		auto_close int top = open_top(place);
+		auto_free char *name = place_name(place);
+		int fd = top < 0 ? top : open_private_dir(top, name, true);
+		if (fd >= 0) {
+			entry->dir_fd = fd;
+			entry->top_fd = take_fd(&top);
+			entry->top_name = take_ptr(name);
+			return 0;
+		}
+		r = fd;
+		if (is_shortage(-r))
+			break;
+	}
+	return r;
+}
+
+/*
+ * Where the guardian will make the entry of a sandbox without a name. Nothing is made here. 1 or a
+ * negative errno.
+ */
+static int choose_place(struct registry_entry *entry)
+{
+	int r = -ENOENT;
+	for (int place = 0; place < REGISTRY_PLACES; place++) {
+		auto_close int top = open_top(place);
+		if (top >= 0 && faccessat(top, ".", W_OK | X_OK, 0) == 0) {
+			entry->top_fd = take_fd(&top);
+			entry->top_name = place_name(place);
+			entry->name = xasprintf("sandbox-%d-", getpid());
+			return 1;
+		}
+		r = top < 0 ? top : -errno;
+		if (is_shortage(-r))
+			break;
+	}
+	return r;
+}
+
+/* --- Entries -------------------------------------------------------------------------------- */
+
+static int open_entry(int dir_fd, const char *name)
+{
+	auto_close int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
-	auto_close int dir = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
-		return errno == ENOENT ? 0 : -errno;
-	auto_close int lock = openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (lock < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EEXIST : -errno;
-	/* The directory may have been removed between opening and locking. */
+	return is_private(fd) ? take_fd(&fd) : -EPERM;
+}
+
+/* Whether NAME still is the directory that FD is. */
+static bool is_in_place(int dir_fd, const char *name, int fd)
+{
 	struct stat mine;
 	struct stat now;
-	auto_free char *path = xasprintf("%s/lock", name);
-	if (fstat(lock, &mine) < 0)
-		return -errno;
-	if (fstatat(dir_fd, path, &now, AT_SYMLINK_NOFOLLOW) < 0 || mine.st_ino != now.st_ino ||
-	    mine.st_dev != now.st_dev)
-		return 0;
-	*ret_lock = take_fd(&lock);
+	return fstat(fd, &mine) == 0 && fstatat(dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;
+}
+
+bool registry_is_locked(int entry_fd)
+{
+	if (flock(entry_fd, LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK;
+	flock(entry_fd, LOCK_UN);
+	return false;
+}
+
+/*
+ * Whether the entry's guardian is known and gone: a process that the host forked in the middle of a
+ * start may hold the lock for longer than the sandbox lives.
+ */
+static bool is_orphan(int fd)
+{
+	struct registry_pids pids;
+	int code = errno;
+	bool orphan = registry_read_pids(fd, &pids) == 0 && pids.v[ROLE_GUARDIAN].start &&
+		      !process_is_alive(&pids.v[ROLE_GUARDIAN]);
+	errno = code;
+	return orphan;
+}
+
+/* Removes NAME if its sandbox is dead. 1 if it is gone, or a negative errno: -EEXIST if not dead.
+ */
+static int remove_dead(int dir_fd, const char *name)
+{
+	auto_close int fd = open_entry(dir_fd, name);
+	if (fd < 0)
+		return fd == -ENOENT ? 1 : fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && !is_orphan(fd))
+		return errno == EWOULDBLOCK ? -EEXIST : -errno;
+	if (is_in_place(dir_fd, name, fd))
+		raw_remove_tree(dir_fd, name);
 	return 1;
 }
 
-/* One try: 1 with everything in ENTRY, 0 to try again, or -errno. */
-static int claim_once(const char *name, struct registry_entry *entry)
+void registry_prune(int dir_fd, const char *name)
 {
-	int dir_fd = open_runtime_dir(entry);
-	if (dir_fd < 0)
-		return dir_fd;
-	entry->dir_fd = dir_fd;
-	int r = lock_name(dir_fd, name, &entry->lock_fd);
-	/* Another run's end may have removed the directory, empty as it was, under our feet. */
-	return r == -ENOENT ? 0 : r;
+	remove_dead(dir_fd, name);
 }
 
-int registry_claim(const char *name, struct registry_entry *ret_entry, struct strv *warnings,
-		   struct sandlock_error *err)
+/* A time ahead of the clock is no youth: the clock was set back. */
+static bool is_young(int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return true;
+	time_t age = time(NULL) - st.st_mtime;
+	return age >= -YOUNG_SEC && age < YOUNG_SEC;
+}
+
+enum registry_state registry_look(int dir_fd, const char *name, int *ret_entry,
+				  struct registry_pids *ret_pids)
+{
+	auto_close int fd = open_entry(dir_fd, name);
+	if (fd < 0)
+		return ENTRY_NONE;
+	bool known = registry_read_pids(fd, ret_pids) == 0;
+	enum registry_state state = ENTRY_STARTING;
+	/* The lock of one that is being set up is left alone: trying it could take it away. */
+	if (known || !is_young(fd)) {
+		bool locked = registry_is_locked(fd) && !(known && is_orphan(fd));
+		if (locked && known)
+			state = ENTRY_LIVE;
+		else if (!locked)
+			state = ENTRY_DEAD;
+	}
+	*ret_entry = take_fd(&fd);
+	return state;
+}
+
+/* --- Claiming ------------------------------------------------------------------------------- */
+
+/* Whether NAME's lock is held by a sandbox, and not for a moment by somebody who tidies up. */
+static bool is_taken(int dir_fd, const char *name)
+{
+	struct registry_pids pids;
+	auto_close int fd = open_entry(dir_fd, name);
+	return fd >= 0 && registry_read_pids(fd, &pids) == 0 &&
+	       process_is_alive(&pids.v[ROLE_GUARDIAN]);
+}
+
+/* Locks the directory NAME just made. 1, 0 to begin again, or a negative errno. */
+static int lock_new(struct registry_entry *entry, const char *name)
+{
+	auto_close int fd = open_entry(entry->dir_fd, name);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? 0 : -errno;
+	if (!is_in_place(entry->dir_fd, name, fd))
+		return 0;
+	entry->lock_fd = take_fd(&fd);
+	entry->name = xstrdup(name);
+	return 1;
+}
+
+/* One try: 1 with everything in ENTRY, 0 to begin again, or -errno: -EEXIST if it is taken. */
+static int claim_name(const char *name, struct registry_entry *entry)
+{
+	if (mkdirat(entry->dir_fd, name, 0700) == 0)
+		return lock_new(entry, name);
+	/* Another run's end may have removed the runtime directory, empty as it was. */
+	if (errno == ENOENT)
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	int r = remove_dead(entry->dir_fd, name);
+	if (r == -EEXIST)
+		return is_taken(entry->dir_fd, name) ? r : 0;
+	return r == 1 ? 0 : r;
+}
+
+static int claim(const char *name, struct registry_entry *entry)
 {
 	int r = 0;
-	for (int i = 0; r == 0 && i < 100; i++) {
-		registry_done(ret_entry);
-		r = claim_once(name, ret_entry);
+	for (unsigned int i = 0; r == 0 && i < CLAIM_TRIES; i++) {
+		registry_done(entry);
+		if (i >= CLAIM_FAST)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		r = open_runtime_dir(entry);
+		if (r == 0)
+			r = claim_name(name, entry);
 	}
-	if (r == 1) {
-		ret_entry->name = xstrdup(name);
-		return 0;
-	}
-	bool no_directory = ret_entry->dir_fd < 0;
-	registry_done(ret_entry);
+	/* Held all the time by a sandbox that is only starting. */
+	return r == 0 ? -EEXIST : r;
+}
+
+static int claim_failed(int r, bool no_directory, const char *name, struct strv *warnings,
+			struct sandlock_error *err)
+{
+	if (is_shortage(-r))
+		return api_fail(err, SANDLOCK_E_LIMIT, -r,
+				"Cannot enter the sandbox in the runtime directory: %s",
+				strerror(-r));
 	if (no_directory) {
-		warn_add(warnings,
-			 "no runtime directory (%s): the name %s is not checked against other "
-			 "sandboxes",
-			 strerror(-r), name);
+		registry_warn(warnings, -r, name);
 		return 0;
 	}
 	if (r == -EEXIST)
@@ -125,23 +297,45 @@ int registry_claim(const char *name, struct registry_entry *ret_entry, struct st
 			"A sandbox named %s is already running: choose another --name, or end "
 			"that one first",
 			name);
-	return api_fail(err, SANDLOCK_E_PERMISSION, r ? -r : EAGAIN,
+	return api_fail(err, SANDLOCK_E_PERMISSION, -r,
 			"Cannot claim the name %s in the runtime directory: %s", name,
-			strerror(r ? -r : EAGAIN));
+			strerror(-r));
+}
+
+void registry_warn(struct strv *warnings, int code, const char *name)
+{
+	warn_add(warnings,
+		 "no runtime directory (%s): ps, inspect and kill do not see this sandbox%s",
+		 strerror(code), name ? ", and its name is not checked against others" : "");
+}
+
+int registry_claim(const char *name, struct registry_entry *ret_entry, struct strv *warnings,
+		   struct sandlock_error *err)
+{
+	int r = name ? claim(name, ret_entry) : choose_place(ret_entry);
+	if (r == 1)
+		return 0;
+	bool no_directory = ret_entry->dir_fd < 0;
+	registry_done(ret_entry);
+	return claim_failed(r, no_directory, name, warnings, err);
+}
+
+int registry_adopt(const struct registry_entry *entry, const char *name)
+{
+	if (entry->lock_fd >= 0)
+		return fcntl(entry->lock_fd, F_DUPFD_CLOEXEC, 3);
+	if (entry->top_fd < 0 || !name || !name[0])
+		return -ENOENT;
+	auto_close int dir = open_private_dir(entry->top_fd, entry->top_name, false);
+	return dir < 0 ? dir : open_entry(dir, name);
 }
 
 void registry_started(const struct registry_entry *entry, pid_t child, pid_t supervisor)
 {
-	if (entry->dir_fd < 0)
-		return;
-	auto_free char *tmp = xasprintf("%s/.pid", entry->name);
-	auto_free char *path = xasprintf("%s/pid", entry->name);
-	auto_close int fd = openat(entry->dir_fd, tmp,
-				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return;
-	if (dprintf(fd, "%d\n%d\n", child, supervisor) > 0)
-		renameat(entry->dir_fd, tmp, entry->dir_fd, path);
+	struct registry_pids pids = {.v = {[ROLE_CHILD] = {child, process_start(child)},
+					   [ROLE_SUPERVISOR] = {supervisor, 0}}};
+	if (entry->lock_fd >= 0)
+		registry_write_pids(entry->lock_fd, &pids);
 }
 
 void registry_done(struct registry_entry *entry)
@@ -149,18 +343,15 @@ void registry_done(struct registry_entry *entry)
 	entry->dir_fd = util_close(entry->dir_fd);
 	entry->lock_fd = util_close(entry->lock_fd);
 	entry->top_fd = util_close(entry->top_fd);
-	free(entry->top_name);
-	entry->top_name = NULL;
-	free(entry->name);
-	entry->name = NULL;
+	free(take_ptr(entry->top_name));
+	free(take_ptr(entry->name));
 }
 
 void registry_forget(const char *name)
 {
-	struct registry_entry entry = {.dir_fd = -1, .lock_fd = -1, .top_fd = -1};
-	if (claim_once(name, &entry) == 1 && entry.top_name) {
-		raw_remove_tree(entry.dir_fd, name);
-		unlinkat(entry.top_fd, entry.top_name, AT_REMOVEDIR);
+	for (int place = 0; place < REGISTRY_PLACES; place++) {
+		auto_close int fd = registry_open_place(place);
+		if (fd >= 0 && remove_dead(fd, name) == 1)
+			registry_tidy(place);
 	}
-	registry_done(&entry);
 }

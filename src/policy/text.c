@@ -26,6 +26,9 @@ const struct option_group option_groups[] = {
 
 const struct subcommand subcommands[] = {
 	{"run", "run a command in a sandbox"},
+	{"ps", "list the running sandboxes"},
+	{"inspect", "print the policy of a running sandbox"},
+	{"kill", "end a running sandbox"},
 	{"check", "try what this machine can enforce"},
 	{"profile", "list, show, check and delete profiles"},
 	{"complete-script", "print the completion script for a shell"},

@@ -52,7 +52,8 @@ def test_bash(directory):
         return
     bash = Bash(directory, path)
     expect(bash.complete("sandlock", ""),
-           ["run", "check", "profile", "complete-script", "--help", "--version"], "subcommands")
+           ["run", "ps", "inspect", "kill", "check", "profile", "complete-script", "--help",
+            "--version"], "subcommands")
     expect(bash.complete("sandlock", "pro"), ["profile"], "subcommand prefix")
     expect(bash.complete("sandlock", "run", "--fs-re"), ["--fs-read", "--fs-read-if-exists"],
            "flag prefix")
@@ -107,7 +108,8 @@ def test_fish(directory):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
         return [line.split("\t")[0] for line in done.stdout.decode().splitlines()]
 
-    expect(sorted(complete("sandlock ")), ["check", "complete-script", "profile", "run"],
+    expect(sorted(complete("sandlock ")),
+           ["check", "complete-script", "inspect", "kill", "profile", "ps", "run"],
            "fish: subcommands")
     expect(complete("sandlock run --fs-re"), ["--fs-read", "--fs-read-if-exists"], "fish: flags")
     expect(complete("sandlock run --view "), ["auto", "namespace", "notify"], "fish: words")

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answers of a running sandbox to ps, inspect and kill: see live.h. */
+#include "lib/live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/timestamp.h"
+#include "base/util.h"
+#include "base/value.h"
+#include "control/server.h"
+#include "lib/registry.h"
+
+/* Words of the command line that are told, and bytes of each. */
+#define COMMAND_WORDS 256
+#define COMMAND_BYTES ((size_t)4096)
+
+struct live {
+	struct control_server *server;
+	struct sandlock_process *process;
+	char *config; /* JSON */
+	char *name;
+	struct strv command;
+	struct registry_pids pids;
+	enum rung rung;
+	struct landlock_caps caps;
+	enum protection_state prot[PROT_COUNT];
+	struct timestamp started;
+	int64_t started_ms; /* CLOCK_BOOTTIME */
+};
+
+static int64_t boot_ms(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* --- Answers -------------------------------------------------------------------------------- */
+
+static int answer_config(void *data, char **ret_json)
+{
+	const struct live *l = data;
+	*ret_json = xstrdup(l->config);
+	return 0;
+}
+
+static int answer_ports(void *data, char **ret_json)
+{
+	(void)data;
+	*ret_json = xstrdup("{}");
+	return 0;
+}
+
+static int answer_kill(void *data)
+{
+	const struct live *l = data;
+	return sandlock_kill(l->process) < 0 ? -EIO : 0;
+}
+
+static struct value *command_value(const struct live *l)
+{
+	struct value *list = value_new(VALUE_ARRAY);
+	for (size_t i = 0; i < l->command.n; i++)
+		value_array_add_take(list, value_new_string(l->command.v[i]));
+	return list;
+}
+
+/* The protections that the policy does not insist on. */
+static struct value *waivers_value(const struct live *l)
+{
+	struct value *table = value_new(VALUE_TABLE);
+	for (size_t i = 0; i < PROT_COUNT; i++) {
+		const char *how = l->prot[i] == PROT_DISABLED ? "disabled" : "degraded-if-missing";
+		if (l->prot[i] != PROT_STRICT)
+			value_table_put_take(table, protection_name((enum protection)i),
+					     value_new_string(how));
+	}
+	return table;
+}
+
+static int answer_info(void *data, char **ret_json)
+{
+	const struct live *l = data;
+	AUTO(value_free) struct value *root = value_new(VALUE_TABLE);
+	auto_free char *rungs_text = rungs_json(l->rung, &l->caps, l->prot);
+	struct value *rungs = NULL;
+	char when[TIMESTAMP_TEXT_SIZE];
+
+	if (json_parse(rungs_text, strlen(rungs_text), "rungs", &rungs, NULL) < 0)
+		return -EIO;
+	value_table_put_take(root, "name", value_new_string(l->name));
+	value_table_put_take(root, "pid", value_new_int(l->pids.v[ROLE_CHILD].pid));
+	value_table_put_take(root, "supervisor_pid", value_new_int(l->pids.v[ROLE_SUPERVISOR].pid));
+	value_table_put_take(root, "guardian_pid", value_new_int(l->pids.v[ROLE_GUARDIAN].pid));
+	value_table_put_take(root, "status", value_new_string("running"));
+	value_table_put_take(root, "started",
+			     value_new_string(timestamp_print_ms(l->started, when)));
+	value_table_put_take(root, "uptime_ms", value_new_int(boot_ms() - l->started_ms));
+	value_table_put_take(root, "command", command_value(l));
+	value_table_put_take(root, "ports", value_new(VALUE_TABLE));
+	const struct value *view = value_get(rungs, "view");
+	value_table_put_take(root, "view", value_new_string(view ? view->str : "none"));
+	value_table_put_take(root, "rungs", rungs);
+	value_table_put_take(root, "waivers", waivers_value(l));
+	*ret_json = json_write_compact(root);
+	return 0;
+}
+
+static const struct control_ops ops = {
+	.config = answer_config,
+	.ports = answer_ports,
+	.info = answer_info,
+	.kill = answer_kill,
+};
+
+/* --- The whole ------------------------------------------------------------------------------ */
+
+static void fill_pids(struct live *l, const struct live_spec *spec)
+{
+	const struct sandlock_process *p = spec->process;
+	const pid_t pids[ROLE_COUNT] = {
+		[ROLE_CHILD] = p->child_pid,
+		[ROLE_SUPERVISOR] = getpid(),
+		[ROLE_GUARDIAN] = spec->guardian_pid,
+		[ROLE_KEEPER] = p->keeper_pid,
+	};
+	for (size_t i = 0; i < ROLE_COUNT; i++) {
+		l->pids.v[i].pid = pids[i];
+		if (i == ROLE_KEEPER && pids[i] == pids[ROLE_GUARDIAN])
+			l->pids.v[i].start = l->pids.v[ROLE_GUARDIAN].start;
+		else
+			l->pids.v[i].start = process_start(pids[i]);
+	}
+}
+
+static void fill_command(struct live *l, char *const *argv)
+{
+	for (size_t i = 0; argv[i] && i < COMMAND_WORDS; i++)
+		strv_add_take(&l->command, xstrndup(argv[i], COMMAND_BYTES));
+}
+
+static struct live *snapshot(const struct live_spec *spec)
+{
+	struct live *l = xnew(struct live);
+	const struct sandlock_process *p = spec->process;
+	l->process = spec->process;
+	l->name = xstrdup(spec->name);
+	l->rung = p->rung;
+	l->caps = p->caps;
+	memcpy(l->prot, p->prot, sizeof(l->prot));
+	l->started = timestamp_now();
+	l->started_ms = boot_ms();
+	fill_pids(l, spec);
+	fill_command(l, spec->argv);
+	if (sandlock_policy_print(spec->policy, "json", &l->config, NULL) < 0)
+		l->config = xstrdup("{}");
+	return l;
+}
+
+struct live *live_new(const struct live_spec *spec, struct strv *warnings)
+{
+	auto_close int dir = registry_adopt(spec->entry, spec->name);
+	if (dir < 0) /* a short run is over by now, its entry with it */
+		return NULL;
+	struct live *l = snapshot(spec);
+	int r = control_server_new(dir, &ops, l, &l->server);
+	if (r == 0)
+		r = registry_write_pids(dir, &l->pids);
+	if (r == 0)
+		return l;
+	if (r != -ENOENT)
+		registry_warn(warnings, -r, spec->name);
+	live_free(l);
+	return NULL;
+}
+
+int live_fd(const struct live *live)
+{
+	return live ? control_server_fd(live->server) : -1;
+}
+
+int live_timeout_ms(const struct live *live)
+{
+	return live ? control_server_timeout_ms(live->server) : -1;
+}
+
+void live_step(struct live *live)
+{
+	if (live)
+		control_server_step(live->server);
+}
+
+void live_free(struct live *live)
+{
+	if (!live)
+		return;
+	control_server_free(live->server);
+	strv_done(&live->command);
+	free(live->config);
+	free(live->name);
+	free(live);
+}
