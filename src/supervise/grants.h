@@ -23,6 +23,8 @@ struct grant {
 	bool is_dir;
 	uint64_t dev; /* of the grant's object */
 	uint64_t ino;
+	uint64_t mnt; /* id of the mount it was opened by */
+	bool quick;   /* its file system answers without a server */
 	int fd; /* O_PATH in this process's own mount namespace, -1: the base's private one; owned
 		 */
 };

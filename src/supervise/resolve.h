@@ -34,6 +34,7 @@ struct resolved {
 	uint32_t mode;		 /* st_mode, st_dev, st_ino of FD's object */
 	uint64_t dev;
 	uint64_t ino;
+	uint64_t mnt; /* id of the mount that FD came by */
 };
 
 #define RESOLVED_INIT                                                                              \
@@ -49,11 +50,14 @@ void resolved_done_cleanup(struct resolved *r);
  * its working directory). 0, or the errno that the kernel would give the task: -ENOENT, -ENOTDIR,
  * -ELOOP, -EACCES, -ENAMETOOLONG, -EBADF …; -EAGAIN: nothing is known yet, run on a worker
  * (ANSWER_WORKER), which happens only if CALL is not on one and the path is not in the cache.
+ * Between act_begin and act_end (act.h), so that directories are searched with the task's rights.
  */
 int resolve_path(struct call *call, int dirfd, const char *path, unsigned int flags,
 		 struct resolved *ret);
 /* The object of descriptor FD of the task. */
 int resolve_fd(struct call *call, int fd, struct resolved *ret);
+/* Fills in what else R says of R->fd, which the caller has set. 0 or a negative errno. */
+int resolved_describe(struct call *call, struct resolved *r);
 /* Reads argument PATH_ARG as a path and resolves it from descriptor argument DIRFD_ARG (-1:
  * working directory). RET_TEXT (PATH_MAX bytes) gets what the task wrote, "" if unreadable. */
 int resolve_arg(struct call *call, int dirfd_arg, unsigned int path_arg, unsigned int flags,
