@@ -59,14 +59,22 @@ static bpf_pos check_id(struct bpf_asm *a, unsigned int arg, uint32_t own, bpf_p
 }
 
 /* Other ids do not exist in the base's user namespace: the supervisor does it, outside. */
+static bpf_pos check_chown(struct bpf_asm *a, unsigned int owner, const struct filter_args_ctx *ctx)
+{
+	bpf_pos fine = ctx->spec->allow_metadata ? allow(a) : refuse(a, EPERM);
+	bpf_pos group = check_id(a, owner + 1, ctx->spec->own_gid, fine);
+
+	return check_id(a, owner, ctx->spec->own_uid, group);
+}
+
 static bpf_pos check_chown_arg1(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	return check_id(a, 1, ctx->spec->own_uid, check_id(a, 2, ctx->spec->own_gid, allow(a)));
+	return check_chown(a, 1, ctx);
 }
 
 static bpf_pos check_chown_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	return check_id(a, 2, ctx->spec->own_uid, check_id(a, 3, ctx->spec->own_gid, allow(a)));
+	return check_chown(a, 2, ctx);
 }
 
 /* A lease or delegation holds up other programs' opens. */
@@ -266,15 +274,26 @@ static bpf_pos check_send(struct bpf_asm *a, unsigned int flags_arg, bpf_pos oth
 }
 
 /* The address of a message lies in memory. */
-static bpf_pos check_send_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+static bpf_pos check_message(struct bpf_asm *a, unsigned int flags_arg,
+			     const struct filter_args_ctx *ctx)
 {
 	bool judged = ctx->spec->notify & FILTER_NOTIFY_SOCKETS;
 
-	return check_send(a, SEND_FLAGS_ARG2, judged ? notify(a) : allow(a));
+	return check_send(a, flags_arg, judged ? notify(a) : allow(a));
+}
+
+static bpf_pos check_send_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	return check_message(a, SEND_FLAGS_ARG2, ctx);
+}
+
+static bpf_pos check_send_arg3(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	return check_message(a, SEND_FLAGS_ARG3, ctx);
 }
 
 /* sendto without an address, which is what send(2) makes, goes where the socket is connected. */
-static bpf_pos check_send_arg3(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+static bpf_pos check_sendto(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	bpf_pos other = allow(a);
 
@@ -371,6 +390,7 @@ static const check_fn checks[CHECK_COUNT] = {
 	[CHECK_PID0]        = check_pid0,
 	[CHECK_PRCTL]       = check_prctl,
 	[CHECK_SECCOMP]     = check_seccomp,
+	[CHECK_SENDTO]      = check_sendto,
 	[CHECK_SEND_ARG2]   = check_send_arg2,
 	[CHECK_SEND_ARG3]   = check_send_arg3,
 	[CHECK_SETPRIORITY] = check_setpriority,

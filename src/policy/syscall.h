@@ -39,8 +39,9 @@ enum syscall_check {
 	CHECK_PID0,
 	CHECK_PRCTL,
 	CHECK_SECCOMP,
-	CHECK_SEND_ARG2, /* flags of a send call in argument 2 */
-	CHECK_SEND_ARG3, /* and an address in argument 4 */
+	CHECK_SENDTO,	 /* flags in argument 3 and an address in argument 4 */
+	CHECK_SEND_ARG2, /* flags in argument 2, addresses in memory */
+	CHECK_SEND_ARG3, /* flags in argument 3, addresses in memory */
 	CHECK_SETPRIORITY,
 	CHECK_SETSOCKOPT,
 	CHECK_SOCKET,

@@ -5,9 +5,11 @@
  * only, so that a slip in the argument checks is seen.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -25,20 +27,33 @@
 #include "model.h"
 #include "policy/filter_internal.h"
 
-enum { ALLOW = 0, WHO_PROCESS = 1 };
+enum { ALLOW = 0, NOTIFY = -1, WHO_PROCESS = 1, SETDELEG = 1024 + 16 };
+
+static bool notifies(const struct filter_spec *spec, enum filter_notify bit)
+{
+	return (spec->notify & bit) != 0;
+}
+
+/* Of the Unix family: allowed by the user, or judged by the supervisor once they are used. */
+static bool unix_open(const struct filter_spec *spec)
+{
+	return spec->allow_unix_sockets || notifies(spec, FILTER_NOTIFY_SOCKETS);
+}
 
 static int judge_socket(const struct filter_spec *spec, uint32_t family, uint32_t type,
 			uint32_t protocol)
 {
+	int make = notifies(spec, FILTER_NOTIFY_SOCKET_CREATE) ? NOTIFY : ALLOW;
+
 	type &= 0xf;
 	if (family == AF_UNIX)
-		return spec->allow_unix_sockets ? ALLOW : EACCES;
+		return unix_open(spec) ? make : EACCES;
 	if (family != AF_INET && family != AF_INET6)
 		return EAFNOSUPPORT;
 	if (type == SOCK_DGRAM || type == SOCK_RAW || type == SOCK_PACKET)
 		return EPERM;
 	if (type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP))
-		return ALLOW;
+		return make;
 	return EPROTONOSUPPORT;
 }
 
@@ -49,7 +64,7 @@ static int judge_socketpair(const struct filter_spec *spec, uint32_t family, uin
 		return EOPNOTSUPP;
 	if (family != AF_UNIX)
 		return EAFNOSUPPORT;
-	if (type == SOCK_STREAM || type == SOCK_SEQPACKET || spec->allow_unix_sockets)
+	if (type == SOCK_STREAM || type == SOCK_SEQPACKET || unix_open(spec))
 		return ALLOW;
 	return EACCES;
 }
@@ -136,9 +151,26 @@ static int judge_seccomp(const struct filter_spec *spec, uint32_t op, uint32_t f
 	return listener && !spec->allow_listener ? EBUSY : ALLOW;
 }
 
-/* The kernel takes every argument that is judged here from the low 32 bits. */
+/* A message with an address may go anywhere; one without goes where the socket is connected. */
+static int judge_send(const struct filter_spec *spec, uint32_t flags, bool may_have_address)
+{
+	if (flags & MSG_FASTOPEN)
+		return EOPNOTSUPP;
+	return may_have_address && notifies(spec, FILTER_NOTIFY_SOCKETS) ? NOTIFY : ALLOW;
+}
+
+/* What tunes the calling process alone is free. */
+static int judge_tune(const struct filter_spec *spec, bool self)
+{
+	if (self)
+		return ALLOW;
+	return notifies(spec, FILTER_NOTIFY_TUNE) ? NOTIFY : EPERM;
+}
+
+/* The kernel takes every argument that is judged here from the low 32 bits; only a pointer is
+ * whole. */
 static int judge_args(const struct filter_spec *spec, const struct filter_sets *sets,
-		      enum syscall_check check, const uint32_t arg[6])
+		      enum syscall_check check, const uint32_t arg[6], uint64_t address)
 {
 	switch (check) {
 	case CHECK_CLONE:
@@ -146,7 +178,7 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 	case CHECK_IOCTL:
 		return judge_ioctl(spec, arg[1]);
 	case CHECK_IOPRIO:
-		return arg[0] == WHO_PROCESS && arg[1] == 0 ? ALLOW : EPERM;
+		return judge_tune(spec, arg[0] == WHO_PROCESS && arg[1] == 0);
 	case CHECK_LISTEN:
 		return spec->allow_listen ? ALLOW : EACCES;
 	case CHECK_PERSONALITY:
@@ -154,17 +186,19 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 	case CHECK_PID0:
 		if (spec->own_pid_namespace)
 			return arg[0] == 1 ? EPERM : ALLOW;
-		return arg[0] == 0 ? ALLOW : EPERM;
+		return judge_tune(spec, arg[0] == 0);
 	case CHECK_PRCTL:
 		return judge_prctl(sets, arg[0]);
 	case CHECK_SECCOMP:
 		return judge_seccomp(spec, arg[0], arg[1]);
 	case CHECK_SEND_ARG2:
-		return arg[2] & MSG_FASTOPEN ? EOPNOTSUPP : ALLOW;
+		return judge_send(spec, arg[2], true);
 	case CHECK_SEND_ARG3:
-		return arg[3] & MSG_FASTOPEN ? EOPNOTSUPP : ALLOW;
+		return judge_send(spec, arg[3], true);
+	case CHECK_SENDTO:
+		return judge_send(spec, arg[3], address != 0);
 	case CHECK_SETPRIORITY:
-		return arg[0] == PRIO_PROCESS && arg[1] == 0 ? ALLOW : EPERM;
+		return judge_tune(spec, arg[0] == PRIO_PROCESS && arg[1] == 0);
 	case CHECK_SETSOCKOPT:
 		return judge_setsockopt(arg[1], arg[2]);
 	case CHECK_SOCKET:
@@ -172,44 +206,125 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 	case CHECK_SOCKETPAIR:
 		return judge_socketpair(spec, arg[0], arg[1]);
 	case CHECK_NONE:
+	case CHECK_CHOWN_ARG1:
+	case CHECK_CHOWN_ARG2:
+	case CHECK_FCNTL:
+	case CHECK_FLOCK:
 	case CHECK_COUNT:
 		break;
 	}
 	return EPERM;
 }
 
+struct sent_name {
+	const char *name;
+	unsigned int bits; /* any of them sends it */
+};
+
+/* Calls that go to the supervisor whatever they are called with, by name. */
+static const struct sent_name sent_names[] = {
+	{"bind", FILTER_NOTIFY_BIND},
+	{"connect", FILTER_NOTIFY_SOCKETS},
+	{"creat", FILTER_NOTIFY_OPEN},
+	{"inotify_add_watch", FILTER_NOTIFY_WATCH},
+	{"link", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
+	{"linkat", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
+	{"listen", FILTER_NOTIFY_SOCKETS},
+	{"mkdir", FILTER_NOTIFY_NAMES},
+	{"mkdirat", FILTER_NOTIFY_NAMES},
+	{"mknod", FILTER_NOTIFY_NAMES},
+	{"mknodat", FILTER_NOTIFY_NAMES},
+	{"open", FILTER_NOTIFY_OPEN},
+	{"openat", FILTER_NOTIFY_OPEN},
+	{"openat2", FILTER_NOTIFY_OPEN},
+	{"readlink", FILTER_NOTIFY_STAT},
+	{"readlinkat", FILTER_NOTIFY_STAT},
+	{"rename", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
+	{"renameat", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
+	{"renameat2", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
+	{"rmdir", FILTER_NOTIFY_NAMES},
+	{"symlink", FILTER_NOTIFY_NAMES},
+	{"symlinkat", FILTER_NOTIFY_NAMES},
+	{"unlink", FILTER_NOTIFY_NAMES},
+	{"unlinkat", FILTER_NOTIFY_NAMES},
+};
+
+static bool is_sent(const struct filter_spec *spec, const struct syscall_row *row)
+{
+	/* Access control lists are set by setting and removing attributes. */
+	if (row->class == SYSCALL_METADATA &&
+	    (notifies(spec, FILTER_NOTIFY_METADATA) ||
+	     (notifies(spec, FILTER_NOTIFY_CHOWN) && row->family == FAMILY_XATTR)))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(sent_names); i++) {
+		if (str_eq(row->name, sent_names[i].name))
+			return (spec->notify & sent_names[i].bits) != 0;
+	}
+	return false;
+}
+
+static bool is_own(uint32_t id, uint32_t own)
+{
+	return id == own || id == 0xffffffff; /* that one changes nothing */
+}
+
+/* Calls that go to the supervisor by what they are called with, whatever their class. */
+static bool is_sent_by_args(const struct filter_spec *spec, const struct syscall_row *row,
+			    const uint32_t arg[6])
+{
+	bool by_chown = notifies(spec, FILTER_NOTIFY_CHOWN);
+	bool by_lock = notifies(spec, FILTER_NOTIFY_LOCK);
+
+	if (str_eq(row->name, "flock"))
+		return by_lock && (arg[1] & LOCK_EX);
+	if (str_eq(row->name, "fcntl"))
+		return by_lock && (arg[1] == F_SETLEASE || arg[1] == SETDELEG);
+	if (str_eq(row->name, "fchownat"))
+		return by_chown &&
+		       !(is_own(arg[2], spec->own_uid) && is_own(arg[3], spec->own_gid));
+	if (str_eq(row->name, "chown") || str_eq(row->name, "fchown") ||
+	    str_eq(row->name, "lchown"))
+		return by_chown &&
+		       !(is_own(arg[1], spec->own_uid) && is_own(arg[2], spec->own_gid));
+	return false;
+}
+
 static int judge(const struct filter_spec *spec, const struct filter_sets *sets,
-		 const struct syscall_row *row, const uint32_t arg[6])
+		 const struct syscall_row *row, const struct seccomp_data *data)
 {
 	size_t i = (size_t)(row - syscall_table);
 	enum syscall_class class = row->class;
+	uint32_t arg[6];
 
+	for (size_t j = 0; j < ARRAY_SIZE(arg); j++)
+		arg[j] = (uint32_t)data->args[j];
 	if (class == SYSCALL_ENOSYS)
 		return ENOSYS;
 	if (syscall_set_has(&sets->deny, i))
 		return EPERM;
+	if (is_sent(spec, row) || is_sent_by_args(spec, row, arg))
+		return NOTIFY;
 	if (syscall_set_has(&sets->allow, i) || class == SYSCALL_ALLOW ||
 	    (class == SYSCALL_METADATA && spec->allow_metadata) ||
 	    (class == SYSCALL_TUNE && spec->own_pid_namespace && row->check != CHECK_PID0) ||
 	    (class == SYSCALL_POSIX_MQ && spec->own_ipc_namespace))
 		return ALLOW;
 	if (class == SYSCALL_ARGS || class == SYSCALL_TUNE)
-		return judge_args(spec, sets, row->check, arg);
+		return judge_args(spec, sets, row->check, arg, data->args[4]);
 	return EPERM;
 }
 
 uint32_t model_answer(const struct filter_spec *spec, const struct filter_sets *sets,
 		      const struct seccomp_data *data)
 {
-	uint32_t arg[6];
 	int answer = ENOSYS;
 
-	for (size_t i = 0; i < ARRAY_SIZE(arg); i++)
-		arg[i] = (uint32_t)data->args[i];
 	if (data->arch == filter_audit_arch(spec->arch) && data->nr >= 0) {
 		const struct syscall_row *row = syscall_by_nr(spec->arch, (uint32_t)data->nr);
 		if (row)
-			answer = judge(spec, sets, row, arg);
+			answer = judge(spec, sets, row, data);
 	}
+	if (answer == NOTIFY)
+		return SECCOMP_RET_USER_NOTIF;
 	return answer == ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)answer;
 }

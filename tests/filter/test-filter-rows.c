@@ -84,6 +84,11 @@ static const struct constant constants[] = {
 	{ "PRIO_PROCESS", 0 }, { "PRIO_PGRP", 1 }, { "PRIO_USER", 2 },
 	{ "IOPRIO_WHO_PROCESS", 1 }, { "IOPRIO_WHO_PGRP", 2 }, { "IOPRIO_WHO_USER", 3 },
 	{ "PER_QUERY", 0xffffffff }, { "PER_LINUX", 0 }, { "PER_LINUX32", 8 },
+	{ "LOCK_SH", 1 }, { "LOCK_EX", 2 }, { "LOCK_NB", 4 }, { "LOCK_UN", 8 },
+	{ "F_DUPFD", 0 }, { "F_SETFL", 4 }, { "F_SETLK", 6 }, { "F_SETLKW", 7 },
+	{ "F_OFD_SETLK", 37 }, { "F_SETLEASE", 1024 }, { "F_GETLEASE", 1025 },
+	{ "F_NOTIFY", 1026 }, { "F_ADD_SEALS", 1033 }, { "F_GETDELEG", 1039 },
+	{ "F_SETDELEG", 1040 },
 	{ "ADDR_NO_RANDOMIZE", 0x40000 }, { "READ_IMPLIES_EXEC", 0x400000 },
 };
 
@@ -99,6 +104,15 @@ static const struct constant call_arches[] = {
 	{ "riscv64", AUDIT_ARCH_RISCV64 }, { "i386", AUDIT_ARCH_I386 },
 	{ "arm", AUDIT_ARCH_ARM }, { "riscv32", AUDIT_ARCH_RISCV32 },
 	{ "s390x", AUDIT_ARCH_S390X }, { "zero", 0 }, { "ones", 0xffffffff },
+};
+
+static const struct constant notify_bits[] = {
+	{ "sockets", FILTER_NOTIFY_SOCKETS }, { "socket_create", FILTER_NOTIFY_SOCKET_CREATE },
+	{ "metadata", FILTER_NOTIFY_METADATA }, { "chown", FILTER_NOTIFY_CHOWN },
+	{ "link", FILTER_NOTIFY_LINK }, { "lock", FILTER_NOTIFY_LOCK },
+	{ "watch", FILTER_NOTIFY_WATCH }, { "open", FILTER_NOTIFY_OPEN },
+	{ "stat", FILTER_NOTIFY_STAT }, { "names", FILTER_NOTIFY_NAMES },
+	{ "tune", FILTER_NOTIFY_TUNE }, { "bind", FILTER_NOTIFY_BIND },
 };
 
 static const char *const arch_names[FILTER_ARCH_COUNT] = {
@@ -203,6 +217,10 @@ static bool parse_answer(const char *word, uint32_t *ret)
 
 	if (str_eq(word, "allow")) {
 		*ret = SECCOMP_RET_ALLOW;
+		return true;
+	}
+	if (str_eq(word, "notify")) {
+		*ret = SECCOMP_RET_USER_NOTIF;
 		return true;
 	}
 	if (!find_constant(errnos, ARRAY_SIZE(errnos), word, &errnum))
@@ -314,6 +332,55 @@ static const char *run_row(struct runner *run, char *const *words, size_t n, cha
 	return fault;
 }
 
+/* KEY=VALUE: what the word of a spec line sets. */
+static bool set_value(struct runner *run, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	uint64_t bit;
+
+	if (!equals)
+		return false;
+	if (str_starts(word, "allow="))
+		strv_add(&run->allow, equals + 1);
+	else if (str_starts(word, "deny="))
+		strv_add(&run->deny, equals + 1);
+	else if (str_starts(word, "uid="))
+		run->spec.own_uid = (uint32_t)strtoul(equals + 1, NULL, 10);
+	else if (str_starts(word, "gid="))
+		run->spec.own_gid = (uint32_t)strtoul(equals + 1, NULL, 10);
+	else if (str_starts(word, "notify=") &&
+		 find_constant(notify_bits, ARRAY_SIZE(notify_bits), equals + 1, &bit))
+		run->spec.notify |= (unsigned int)bit;
+	else
+		return false;
+	return true;
+}
+
+static bool set_word(struct runner *run, const char *word)
+{
+	struct filter_spec *spec = &run->spec;
+
+	if (str_eq(word, "base"))
+		spec->allow_metadata = spec->own_pid_namespace = spec->own_ipc_namespace = true;
+	else if (str_eq(word, "metadata"))
+		spec->allow_metadata = true;
+	else if (str_eq(word, "pid_namespace"))
+		spec->own_pid_namespace = true;
+	else if (str_eq(word, "ipc_namespace"))
+		spec->own_ipc_namespace = true;
+	else if (str_eq(word, "unix"))
+		spec->allow_unix_sockets = true;
+	else if (str_eq(word, "listen"))
+		spec->allow_listen = true;
+	else if (str_eq(word, "listener"))
+		spec->allow_listener = true;
+	else if (str_eq(word, "plain"))
+		spec->notify |= FILTER_NOTIFY_SOCKETS | FILTER_NOTIFY_LOCK | FILTER_NOTIFY_WATCH;
+	else
+		return str_eq(word, "strict") || set_value(run, word);
+	return true;
+}
+
 /* Words of a line "spec …": what differs from the strictest filter. */
 static const char *set_spec(struct runner *run, char *const *words, size_t n)
 {
@@ -322,26 +389,7 @@ static const char *set_spec(struct runner *run, char *const *words, size_t n)
 	strv_done(&run->allow);
 	strv_done(&run->deny);
 	for (size_t i = 1; i < n; i++) {
-		if (str_eq(words[i], "base"))
-			run->spec.allow_metadata = run->spec.own_pid_namespace =
-				run->spec.own_ipc_namespace = true;
-		else if (str_eq(words[i], "metadata"))
-			run->spec.allow_metadata = true;
-		else if (str_eq(words[i], "pid_namespace"))
-			run->spec.own_pid_namespace = true;
-		else if (str_eq(words[i], "ipc_namespace"))
-			run->spec.own_ipc_namespace = true;
-		else if (str_eq(words[i], "unix"))
-			run->spec.allow_unix_sockets = true;
-		else if (str_eq(words[i], "listen"))
-			run->spec.allow_listen = true;
-		else if (str_eq(words[i], "listener"))
-			run->spec.allow_listener = true;
-		else if (str_starts(words[i], "allow="))
-			strv_add(&run->allow, words[i] + 6);
-		else if (str_starts(words[i], "deny="))
-			strv_add(&run->deny, words[i] + 5);
-		else if (!str_eq(words[i], "strict"))
+		if (!set_word(run, words[i]))
 			return "unknown word of a spec line";
 	}
 	return NULL;

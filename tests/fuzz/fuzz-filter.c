@@ -3,7 +3,8 @@
  * Any policy and any calls: the program that filter_build makes answers as the plain model does
  * (tests/filter/model.h), and any words are either taken or refused with one printable line.
  *
- * Input: one byte for the architecture, one with the bits of the policy, words up to a NUL byte
+ * Input: one byte for the architecture, one with the bits of the policy, two with the bits of what
+ * goes to the supervisor, words up to a NUL byte
  * ("+word" allows, "-word" denies, blanks between), then calls of 21 bytes each: number (4), what
  * architecture the call is of (1), and two registers (8 each) that fill the six arguments in turn.
  */
@@ -21,7 +22,7 @@
 #include "fuzz.h"
 #include "policy/filter_internal.h"
 
-enum { CALL_SIZE = 21, ARCH_AT = 4, ARGS_AT = 5, ARGS = 6 };
+enum { WORDS_AT = 4, CALL_SIZE = 21, ARCH_AT = 4, ARGS_AT = 5, ARGS = 6 };
 
 struct policy_input {
 	struct filter_spec spec;
@@ -103,7 +104,7 @@ static void check_policy(struct policy_input *in, const uint8_t *calls, size_t s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (size < 3)
+	if (size < WORDS_AT + 1)
 		return 0;
 
 	struct policy_input in = {
@@ -116,10 +117,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				.allow_listen = (data[1] & 8) != 0,
 				.own_ipc_namespace = (data[1] & 16) != 0,
 				.allow_listener = (data[1] & 32) != 0,
+				.notify = (unsigned int)data[2] | (unsigned int)data[3] << 8,
+				.own_uid = 1000,
+				.own_gid = 100,
 			},
 	};
-	const uint8_t *words = data + 2;
-	size_t left = size - 2;
+	const uint8_t *words = data + WORDS_AT;
+	size_t left = size - WORDS_AT;
 	size_t n = strnlen((const char *)words, left);
 	auto_free char *text = xstrndup((const char *)words, n);
 	add_words(&in, text);

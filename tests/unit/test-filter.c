@@ -319,6 +319,9 @@ static uint32_t random_next(struct random *r)
 	return (uint32_t)(r->state >> 32);
 }
 
+/* For the specs that know the sandbox's own ids. */
+enum { OWN_UID = 1000, OWN_GID = 100 };
+
 /* Values at which a check may turn: constants of the checks, and their neighbours. */
 static const uint32_t edges[] = {
 	0,	    1,		2,	    3,		5,	    6,		8,
@@ -326,7 +329,8 @@ static const uint32_t edges[] = {
 	79,	    80,		0x80,	    0x5412,	0x541c,	    0x5423,	0x8000,
 	0x8907,	    0x8908,	0x894b,	    0x89ff,	0x8a00,	    0x6600,	0x9400,
 	0x20000000, 0x40086602, 0x80086601, 0xc020660b, 0x401c5820, 0x40049409, 0x50009417,
-	0x10000000, 0x59616d61, 0x53564d41, 0x41555856, 0xffffffff, 0x7fffffff, 0x80000000,
+	1024,	    1040,	OWN_UID,    OWN_GID,	4,	    0x10000000, 0x59616d61,
+	0x53564d41, 0x41555856, 0xffffffff, 0x7fffffff, 0x80000000,
 };
 
 static uint64_t random_arg(struct random *r)
@@ -367,7 +371,9 @@ static void compare_number(const struct variant *v, struct random *r, uint32_t n
 {
 	struct seccomp_data data = {.nr = (int)nr, .arch = filter_audit_arch(v->spec.arch)};
 	const struct syscall_row *row = syscall_by_nr(v->spec.arch, nr);
-	size_t tries = row && row->check != CHECK_NONE ? 300 : 2;
+	bool by_args = row && (row->check != CHECK_NONE || row->family == FAMILY_LOCK ||
+			       (row->family == FAMILY_METADATA && v->spec.notify));
+	size_t tries = by_args ? 300 : 2;
 
 	for (size_t i = 0; i < tries; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(data.args); j++)
@@ -396,10 +402,15 @@ static void compare_all(struct filter_spec spec, struct random *r)
 	filter_program_done(&v.prog);
 }
 
+enum { NOTIFY_BITS = 12, NOTIFY_ALL = (1 << NOTIFY_BITS) - 1 };
+
 static struct filter_spec spec_from_bits(enum filter_arch arch, unsigned int bits)
 {
 	return (struct filter_spec){
 		.arch = arch,
+		.notify = bits >> 6 & NOTIFY_ALL,
+		.own_uid = OWN_UID,
+		.own_gid = OWN_GID,
 		.allow_metadata = (bits & 1) != 0,
 		.own_pid_namespace = (bits & 2) != 0,
 		.allow_unix_sockets = (bits & 4) != 0,
@@ -416,6 +427,22 @@ static void test_model_every_spec(void **state)
 	for (unsigned int arch = 0; arch < FILTER_ARCH_COUNT; arch++) {
 		for (unsigned int bits = 0; bits < 64; bits += 3)
 			compare_all(spec_from_bits((enum filter_arch)arch, bits), &r);
+	}
+}
+
+/* Each bit by itself, all, and mixtures, over every other bit of a spec. */
+static void test_model_notify(void **state)
+{
+	struct random r = {.state = 3};
+
+	for (unsigned int arch = 0; arch < FILTER_ARCH_COUNT; arch++) {
+		for (unsigned int bit = 0; bit < NOTIFY_BITS; bit++)
+			compare_all(spec_from_bits((enum filter_arch)arch,
+						   (1u << bit) << 6 | random_next(&r) % 64),
+				    &r);
+		compare_all(spec_from_bits((enum filter_arch)arch, NOTIFY_ALL << 6), &r);
+		for (unsigned int i = 0; i < 8; i++)
+			compare_all(spec_from_bits((enum filter_arch)arch, random_next(&r)), &r);
 	}
 }
 
@@ -472,21 +499,30 @@ static void test_depth(void **state)
 	}
 }
 
-/* No path answers with a signal, a trace or a notification, nor with an errno that is not ours. */
+static void check_answers(const struct filter_spec *spec)
+{
+	struct filter_program prog = {0};
+
+	assert_int_equal(filter_build(spec, &prog, NULL), 0);
+	for (size_t i = 0; i < prog.n; i++) {
+		if (prog.insns[i].code != (BPF_RET | BPF_K))
+			continue;
+		uint32_t k = prog.insns[i].k;
+		if (k != SECCOMP_RET_ALLOW && (k != SECCOMP_RET_USER_NOTIF || !spec->notify))
+			assert_int_equal(k & 0xffff0000, SECCOMP_RET_ERRNO);
+	}
+	filter_program_done(&prog);
+}
+
+/* No path answers with a signal or a trace, nor with a notification where there is no supervisor.
+ */
 static void test_answers(void **state)
 {
 	for (unsigned int arch = 0; arch < FILTER_ARCH_COUNT; arch++) {
 		struct filter_spec spec = spec_from_bits((enum filter_arch)arch, 0);
-		struct filter_program prog = {0};
-		assert_int_equal(filter_build(&spec, &prog, NULL), 0);
-		for (size_t i = 0; i < prog.n; i++) {
-			if (prog.insns[i].code != (BPF_RET | BPF_K))
-				continue;
-			uint32_t k = prog.insns[i].k;
-			if (k != SECCOMP_RET_ALLOW)
-				assert_int_equal(k & 0xffff0000, SECCOMP_RET_ERRNO);
-		}
-		filter_program_done(&prog);
+		check_answers(&spec);
+		spec = spec_from_bits((enum filter_arch)arch, NOTIFY_ALL << 6);
+		check_answers(&spec);
 	}
 }
 
@@ -515,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_checker),
 		cmocka_unit_test(test_model_every_spec),
+		cmocka_unit_test(test_model_notify),
 		cmocka_unit_test(test_model_lists),
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_answers),
