@@ -4,12 +4,14 @@
 
 #include <stdlib.h>
 
+#include "base/util.h"
 #include "policy/policy.h"
 #include "supervise/sock.h"
 
 void box_release(struct box *box)
 {
 	grants_done(&box->grants);
+	util_close(box->root_plus_one - 1);
 	sock_table_free(box->socks);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);

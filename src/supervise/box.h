@@ -17,6 +17,7 @@ struct sock_table;
 struct box {
 	const struct policy *policy; /* owned reference */
 	int listener;		     /* owned: the seccomp listener */
+	_Atomic int root_plus_one;   /* owned: the tasks' root (walk.h) and one; 0: not yet known */
 	struct grants grants;
 	struct sock_table *socks; /* owned (sock.h) */
 	bool base;	    /* in its own namespaces, read-only mounts behind it */

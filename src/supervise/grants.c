@@ -35,6 +35,8 @@ void grants_add(struct grants *g, const char *path, unsigned int rights, int fd)
 		new.mnt = info.mnt;
 		new.quick = !at_is_slow(fd);
 	}
+	if (!(rights & GRANT_WRITE))
+		new.fd = util_close(fd);
 	size_t i = g->n;
 	g->v = xrealloc(g->v, g->n + 1, sizeof(*g->v));
 	for (; i > 0 && strcmp(g->v[i - 1].path, path) > 0; i--)

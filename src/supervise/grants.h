@@ -25,8 +25,9 @@ struct grant {
 	uint64_t ino;
 	uint64_t mnt; /* id of the mount it was opened by */
 	bool quick;   /* its file system answers without a server */
-	int fd; /* O_PATH in this process's own mount namespace, -1: the base's private one; owned
-		 */
+	/* O_PATH in this process's own mount namespace, owned; -1: not a write grant, or of a mount
+	 * that is the base's own. */
+	int fd;
 };
 
 struct grants {
@@ -35,7 +36,7 @@ struct grants {
 };
 
 void grants_done(struct grants *g);
-/* Adds a grant; PATH is copied, FD taken. */
+/* Adds a grant; PATH is copied, FD (-1: of a mount that is the base's own) taken. */
 void grants_add(struct grants *g, const char *path, unsigned int rights, int fd);
 /* The grant that covers PATH (canonical: no links, dots or double slashes) with all RIGHTS, the
  * deepest one; NULL if none does. A file's grant covers that file only. */

@@ -18,7 +18,7 @@
 static int leads_there(struct call *call, const struct resolved *r)
 {
 	struct at_info info;
-	auto_close int root = walk_root(call);
+	int root = walk_root(call);
 	if (root < 0)
 		return root;
 	uint64_t how =
@@ -32,7 +32,7 @@ static int leads_there(struct call *call, const struct resolved *r)
 	return e < 0 ? e : info.dev == r->dev && info.ino == r->ino;
 }
 
-/* The same with patience for names that change meanwhile; R gets the newer one. */
+/* Whether the name of R, which GRANT covers, is to be believed: 1 or 0. */
 static int confirm(struct call *call, const struct grant *grant, const struct resolved *r)
 {
 	if (!call->box->base && grant->fd >= 0 && r->mnt == grant->mnt)

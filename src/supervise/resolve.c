@@ -35,7 +35,7 @@ void resolved_done_cleanup(struct resolved *r)
 static bool is_named(struct call *call, const char *path, const struct at_info *info)
 {
 	struct at_info found;
-	auto_close int root = walk_root(call);
+	int root = walk_root(call);
 	if (root < 0)
 		return false;
 	auto_close int fd = at_open(root, path, O_NOFOLLOW, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
@@ -78,7 +78,7 @@ int resolved_describe(struct call *call, struct resolved *r)
 static bool is_root_plain(struct call *call)
 {
 	char text[8];
-	auto_close int root = walk_root(call);
+	int root = walk_root(call);
 	return root >= 0 && at_name(root, text, sizeof(text)) == 1 && text[0] == '/';
 }
 
@@ -134,11 +134,6 @@ static int find_parent(struct call *call, int start, const char *path, unsigned 
 	return take_fd(&fd);
 }
 
-static int start_point(struct call *call, int dirfd, const char *path)
-{
-	return *path == '/' ? walk_root(call) : call_fd_path(call, dirfd);
-}
-
 int resolve_path(struct call *call, int dirfd, const char *path, unsigned int flags,
 		 struct resolved *ret)
 {
@@ -147,7 +142,8 @@ int resolve_path(struct call *call, int dirfd, const char *path, unsigned int fl
 		return flags & RESOLVE_EMPTY ? resolve_fd(call, dirfd, ret) : -ENOENT;
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	auto_close int start = start_point(call, dirfd, path);
+	auto_close int own = *path == '/' ? -1 : call_fd_path(call, dirfd);
+	int start = *path == '/' ? walk_root(call) : own;
 	if (start < 0)
 		return start;
 	if (flags & (RESOLVE_PARENT | RESOLVE_CREATE))
@@ -158,7 +154,7 @@ int resolve_path(struct call *call, int dirfd, const char *path, unsigned int fl
 		return -EAGAIN;
 	if (r.fd == -ELOOP) {
 		r.last[0] = '\0';
-		int e = walk_path(call, take_fd(&start), path, flags, &r.fd, r.last);
+		int e = walk_path(call, take_fd(&own), path, flags, &r.fd, r.last);
 		if (e < 0)
 			return e;
 	}

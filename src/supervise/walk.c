@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ struct walk {
 	struct call *call;
 	unsigned int flags;
 	unsigned int links;
-	int root;   /* owned; -1 until needed */
+	int root;   /* the box's; -1 until needed */
 	int cur;    /* owned */
 	char *text; /* owned: what remains to be walked, from REST on */
 	const char *rest;
@@ -37,7 +38,6 @@ struct walk {
 
 static void walk_done_cleanup(struct walk *w)
 {
-	util_close(w->root);
 	util_close(w->cur);
 	free(w->text);
 }
@@ -55,20 +55,24 @@ static int need_root(struct walk *w)
 	return w->root < 0 ? w->root : 0;
 }
 
+static int start_at_root(struct walk *w)
+{
+	int r = need_root(w);
+	int root = r < 0 ? r : at_open(w->root, ".", 0, RESOLVE_NO_SYMLINKS);
+	if (root < 0)
+		return root;
+	set_cur(w, root);
+	return 0;
+}
+
 /* Puts TEXT in front of what remains; an absolute one begins at the task's root. */
 static int add_text(struct walk *w, const char *text)
 {
 	if (*text == '\0')
 		return -ENOENT;
-	if (*text == '/') {
-		int r = need_root(w);
-		if (r < 0)
-			return r;
-		int root = at_open(w->root, ".", 0, RESOLVE_NO_SYMLINKS);
-		if (root < 0)
-			return root;
-		set_cur(w, root);
-	}
+	int r = *text == '/' ? start_at_root(w) : 0;
+	if (r < 0)
+		return r;
 	/* What remains is either nothing or begins with the slash that ended the link's name. */
 	char *joined = xasprintf("%s%s", text, w->rest);
 	free(w->text);
@@ -225,18 +229,9 @@ int walk_path(struct call *call, int start, const char *path, unsigned int flags
 	w.text = xstrdup(path);
 	w.rest = w.text;
 	w.last = last;
-	if (*path == '/') {
-		w.root = w.cur;
-		w.cur = -1;
-		int root = at_open(w.root, ".", 0, RESOLVE_NO_SYMLINKS);
-		if (root < 0)
-			return root;
-		w.cur = root;
-	}
-	int r;
-	do {
+	int r = *path == '/' ? start_at_root(&w) : 0;
+	while (r == 0 && *w.rest)
 		r = next(&w);
-	} while (r == 0 && *w.rest);
 	if (r >= 0 && last[0])
 		r = check_dir(&w);
 	if (r < 0)
@@ -271,11 +266,17 @@ int walk_split(const char *path, char *ret_parent, char *ret_last)
 int walk_root(struct call *call)
 {
 	char path[40];
+	int known = call->box->root_plus_one;
+	if (known > 0)
+		return known - 1;
 	snprintf(path, sizeof(path), "/proc/%d/root", call->tid);
 	auto_close int fd = at_open(AT_FDCWD, path, O_DIRECTORY, 0);
-	if (fd == -ENOENT || fd == -ESRCH)
+	if (fd == -ENOENT || fd == -ESRCH || !call_is_alive(call))
 		return -ESRCH;
 	if (fd < 0)
 		return -EACCES;
-	return call_is_alive(call) ? take_fd(&fd) : -ESRCH;
+	/* Another thread may have been faster. */
+	if (atomic_compare_exchange_strong(&call->box->root_plus_one, &known, fd + 1))
+		return take_fd(&fd);
+	return known - 1;
 }

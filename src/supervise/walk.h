@@ -22,5 +22,6 @@ int walk_path(struct call *call, int start, const char *path, unsigned int flags
  * then the parent is the whole path. -ENAMETOOLONG.
  */
 int walk_split(const char *path, char *ret_parent, char *ret_last);
-/* The task's root directory as an O_PATH descriptor, owned by the caller. */
+/* The task's root directory as an O_PATH descriptor, which is the box's: none of its tasks can
+ * change it. Or a negative errno. */
 int walk_root(struct call *call);

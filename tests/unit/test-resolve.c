@@ -235,6 +235,7 @@ static int teardown(void **state)
 	}
 	waitpid(pid, NULL, 0);
 	close(w->sock);
+	util_close(w->box.root_plus_one - 1);
 	free(w);
 	return 0;
 }
@@ -590,6 +591,7 @@ static void test_gone(void **state)
 	struct world *w = *state;
 	AUTO(resolved_done) struct resolved r = RESOLVED_INIT;
 	stale = true;
+	w->box.root_plus_one = 0;
 	assert_int_equal(resolve(w, AT_FDCWD, "/tmp", 0, &r), -ESRCH);
 	stale = false;
 }
