@@ -169,6 +169,12 @@ enum {
 	SANDLOCK_SPAWN_PTY = 1 << 1,
 	/* Report stops and continues of the command by sandlock_wait (SANDLOCK_STOPPED …). */
 	SANDLOCK_SPAWN_REPORT_STOPS = 1 << 2,
+	/*
+	 * The caller serves the sandbox itself, without the library's thread: it calls
+	 * sandlock_wait (with any time, 0 included) whenever sandlock_process_fd is readable, and
+	 * after sandlock_process_timeout. While it does not, calls that need the supervisor wait.
+	 */
+	SANDLOCK_SPAWN_CALLER_LOOP = 1 << 3,
 };
 
 struct sandlock_spawn {
@@ -214,6 +220,16 @@ SANDLOCK_API int sandlock_wait(struct sandlock_process *process, int timeout_ms,
 			       struct sandlock_result *ret_result, struct sandlock_error *err);
 /* Readable when sandlock_wait would not block; borrowed. Or a negative code. */
 SANDLOCK_API int sandlock_process_fd(struct sandlock_process *process);
+/*
+ * With SANDLOCK_SPAWN_CALLER_LOOP: the time in ms after which sandlock_wait wants to be called
+ * though the descriptor is not readable, or -1.
+ */
+SANDLOCK_API int sandlock_process_timeout(const struct sandlock_process *process);
+/*
+ * The refusals so far as text, at most 10 distinct lines, each with what would allow it; "" if
+ * there were none. Safe for a terminal; owned by the caller (sandlock_free).
+ */
+SANDLOCK_API int sandlock_process_refusals(struct sandlock_process *process, char **ret_text);
 /* Pid of the command as the host sees it, 0 once it has ended. */
 SANDLOCK_API pid_t sandlock_process_pid(const struct sandlock_process *process);
 /* Kills the whole tree. Idempotent; any thread. */

@@ -187,6 +187,7 @@ static void fill_spawn(struct run *run, struct sandlock_spawn *sp)
 	sp->struct_size = sizeof(*sp);
 	sp->argv = run->command;
 	sp->ret_pty = -1;
+	sp->flags = SANDLOCK_SPAWN_CALLER_LOOP;
 	for (int i = 0; i < 3; i++)
 		sp->fds[i] = fcntl(i, F_GETFD) >= 0 || errno != EBADF ? i : -1;
 	if (run->cli.pty) {
@@ -334,6 +335,27 @@ static void on_stopped(struct run *run, int sig)
 	}
 }
 
+/* Until when to wait at most, in ms: for the sandbox's own timers and for the end of the grace. */
+static int poll_time(const struct run *run)
+{
+	int64_t left = sandlock_process_timeout(run->process);
+	if (run->ended_by) {
+		int64_t grace = run->kill_at_ms - now_ms();
+		grace = grace < 0 ? 0 : grace;
+		left = left < 0 || grace < left ? grace : left;
+	}
+	return (int)left;
+}
+
+/* Serves the sandbox. Returns true once the whole tree has ended. */
+static bool wait_once(struct run *run)
+{
+	int r = sandlock_wait(run->process, 0, &run->result, &run->err);
+	if (r == SANDLOCK_STOPPED && !run->cli.pty)
+		on_stopped(run, run->result.signal);
+	return r == SANDLOCK_ENDED || (r < 0 && r != -SANDLOCK_E_TIMEOUT);
+}
+
 /* One wait. Returns true once the whole tree has ended. */
 static bool step(struct run *run)
 {
@@ -345,15 +367,14 @@ static bool step(struct run *run)
 	pfd[n++] = (struct pollfd){.fd = run->terminal && !run->ended_by ? STDIN_FILENO : -1};
 	if (run->cli.pty)
 		relay_poll(&run->relay, pfd + n);
-	int64_t left = run->ended_by ? run->kill_at_ms - now_ms() : -1;
-	if (run->ended_by && left < 0)
-		left = 0;
-	int ready = poll(pfd, (nfds_t)(run->cli.pty ? 6 : 3), (int)left);
-	if (ready == 0 && run->ended_by) {
+	int ready = poll(pfd, (nfds_t)(run->cli.pty ? 6 : 3), poll_time(run));
+	if (run->ended_by && now_ms() >= run->kill_at_ms) {
 		sandlock_kill(run->process);
 		run->kill_at_ms = now_ms() + 1000;
 	}
-	if (ready <= 0)
+	if (ready == 0)
+		return wait_once(run);
+	if (ready < 0)
 		return false;
 	if (pfd[1].revents)
 		on_signal(run);
@@ -364,12 +385,7 @@ static bool step(struct run *run)
 		if (run->relay.broken && !run->ended_by)
 			begin_end(run, SIGHUP);
 	}
-	if (!pfd[0].revents)
-		return false;
-	int r = sandlock_wait(run->process, 0, &run->result, &run->err);
-	if (r == SANDLOCK_STOPPED && !run->cli.pty)
-		on_stopped(run, run->result.signal);
-	return r == SANDLOCK_ENDED || (r < 0 && r != -SANDLOCK_E_TIMEOUT);
+	return pfd[0].revents && wait_once(run);
 }
 
 static int exit_code(struct run *run)
@@ -431,12 +447,18 @@ static int supervise(struct run *run)
 	tty_take_back(run->command_pgrp);
 	if (!run->cli.pty)
 		tty_restore(&run->tty, run->result.reason != SANDLOCK_EXITED);
+	/* What was refused, where that may be why the command failed. */
+	auto_free char *refusals = NULL;
+	if (exit_code(run) && !run->cli.quiet)
+		sandlock_process_refusals(run->process, &refusals);
 	sandlock_process_free(run->process);
 	/* First what others wait for, then what may meet a full pipe. */
 	status_write(run->cli.status_fd, &run->result, NULL);
 	run->status_written = true;
 	if (run->result.reason == SANDLOCK_TIMED_OUT && !run->cli.quiet)
 		cli_error(0, "timeout after %.3gs", (double)run->result.run_ms / 1000);
+	if (refusals)
+		fputs(refusals, stderr);
 	int code = exit_code(run);
 	if (code && run->result.reason == SANDLOCK_EXITED && !run->cli.quiet)
 		note_setuid(run->command[0]);

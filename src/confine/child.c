@@ -19,6 +19,9 @@
 #include "confine/job.h"
 #include "confine/raw_util.h"
 
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2U
+#endif
 #define PERSONALITY_ADDR_NO_RANDOMIZE 0x0040000UL
 #define PERSONALITY_QUERY	      0xffffffffUL
 
@@ -177,6 +180,8 @@ static int open_rule(struct job *job, size_t i)
 	long r = raw_syscall4(SYS_newfstatat, rule->fd, "", &st, AT_EMPTY_PATH);
 	if (r < 0)
 		return job_fail(job, STEP_RULE_OPEN, (int)-r, (int)i);
+	rule->rule_dev = st.st_dev;
+	rule->rule_ino = st.st_ino;
 	if (rule->own_only && !S_ISCHR(st.st_mode)) {
 		raw_close(rule->fd);
 		rule->fd = -1;
@@ -352,23 +357,51 @@ static int install_filter(struct job *job)
 		unsigned short len;
 		struct sock_filter *filter;
 	} prog = {job->n_filter, job->filter};
-	long r = raw_syscall3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+	unsigned long flags = job->notify ? SECCOMP_FILTER_FLAG_NEW_LISTENER |
+						    SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+					  : 0;
+	long r = raw_syscall3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+	/* Kernels before 5.19 do not know the second flag. */
+	if (r == -EINVAL && job->notify)
+		r = raw_syscall3(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				 SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
 	if (r < 0)
 		return job_fail(job, STEP_SECCOMP, (int)-r, 0);
+	if (!job->notify)
+		return 0;
+	job->state.listener = (int)r;
 	return 0;
+}
+
+/*
+ * From here on the child's descriptors are its own. The guardian learns that it has to close its
+ * own end of the pipe, and that the listener is there, by the byte.
+ */
+static int leave_table(struct job *job)
+{
+	if (!job->notify)
+		return 0;
+	long r = raw_syscall3(SYS_close_range, ~0U, ~0U, CLOSE_RANGE_UNSHARE);
+	if (r == 0)
+		r = raw_write(job->exec_pipe, "u", 1) == 1 ? 0 : -EPIPE;
+	return r < 0 ? job_fail(job, STEP_CLOSE_FDS, (int)-r, 1) : 0;
 }
 
 static int limit_open_files(struct job *job)
 {
-	if (!job->max_open_files)
+	if (!job->max_open_files && !job->soft_open_files)
 		return 0;
 	uint64_t old[2] = {0, 0};
 	long r = raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, old);
-	if (r >= 0) {
+	if (job->soft_open_files)
+		old[0] = job->soft_open_files;
+	if (r >= 0 && job->max_open_files) {
 		uint64_t n = job->max_open_files;
 		n = n < old[0] ? n : old[0];
 		n = n < old[1] ? n : old[1];
 		r = set_limit(RLIMIT_NOFILE, n, n);
+	} else if (r >= 0) {
+		r = set_limit(RLIMIT_NOFILE, old[0], old[1]);
 	}
 	if (r < 0)
 		return job_fail(job, STEP_OPEN_FILES, (int)-r, 0);
@@ -463,9 +496,13 @@ int child_run(struct job *job)
 		r = setup_process(job);
 	if (r == 0)
 		r = confine(job);
+	if (r == 0 && job->notify)
+		r = install_filter(job);
+	if (r == 0)
+		r = leave_table(job);
 	if (r == 0)
 		r = setup_stdio(job);
-	if (r == 0)
+	if (r == 0 && !job->notify)
 		r = install_filter(job);
 	if (r == 0)
 		r = limit_open_files(job);

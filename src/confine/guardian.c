@@ -28,7 +28,9 @@ struct guardian {
 	struct job *job;
 	int main_pid;
 	int sigfd;
-	int exec_fd; /* -1 once the exec has succeeded or failed */
+	int exec_fd;	   /* -1 once the exec has succeeded or failed */
+	int listener;	   /* on its way to the host; -1: none */
+	bool shares_table; /* with the child, which has not left it yet */
 	bool main_ended;
 	bool ending;
 	bool more; /* dead orphans are left over from the last round */
@@ -39,6 +41,29 @@ static void report(struct guardian *g, int kind, int value)
 	struct job_msg msg = {.kind = kind, .value = value};
 	raw_syscall6(SYS_sendto, g->job->ctl, (long)&msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT,
 		     0, 0);
+}
+
+/* A report that carries a descriptor. Negative errno on failure. */
+static long report_fd(const struct guardian *g, int kind, int fd)
+{
+	struct job_msg msg = {.kind = kind};
+	struct iovec iov = {&msg, sizeof(msg)};
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	raw_zero(&control, sizeof(control));
+	control.head.cmsg_len = CMSG_LEN(sizeof(int));
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	*(int *)(void *)CMSG_DATA(&control.head) = fd;
+	struct msghdr mh;
+	raw_zero(&mh, sizeof(mh));
+	mh.msg_iov = &iov;
+	mh.msg_iovlen = 1;
+	mh.msg_control = &control;
+	mh.msg_controllen = sizeof(control);
+	return raw_syscall3(SYS_sendmsg, g->job->ctl, &mh, MSG_NOSIGNAL);
 }
 
 /* Lets the child go on, or end. */
@@ -86,24 +111,7 @@ static int make_pty(struct guardian *g)
 	}
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = slave;
-	struct job_msg msg = {.kind = REPORT_PTY};
-	struct iovec iov = {&msg, sizeof(msg)};
-	union {
-		struct cmsghdr head;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control;
-	raw_zero(&control, sizeof(control));
-	control.head.cmsg_len = CMSG_LEN(sizeof(int));
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	*(int *)(void *)CMSG_DATA(&control.head) = master;
-	struct msghdr mh;
-	raw_zero(&mh, sizeof(mh));
-	mh.msg_iov = &iov;
-	mh.msg_iovlen = 1;
-	mh.msg_control = &control;
-	mh.msg_controllen = sizeof(control);
-	r = raw_syscall3(SYS_sendmsg, job->ctl, &mh, MSG_NOSIGNAL);
+	r = report_fd(g, REPORT_PTY, master);
 	raw_close(master);
 	return r < 0 ? job_fail(job, STEP_PTY, (int)-r, 5) : 0;
 }
@@ -112,8 +120,8 @@ static int make_pty(struct guardian *g)
 static void close_rest(struct guardian *g)
 {
 	struct job *job = g->job;
-	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	 job->lock_fd,
-		      job->dir_fd, job->tmp_fd,	    job->top_fd, g->exec_fd};
+	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	job->lock_fd, job->dir_fd,
+		      job->tmp_fd, job->top_fd,	    g->exec_fd, g->listener};
 	job_close_except(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -135,9 +143,13 @@ static int start_child(struct guardian *g)
 		flags |= CLONE_VM;
 	if (job->map_ids && !job->base)
 		flags |= CLONE_NEWUSER;
+	if (job->notify)
+		flags |= CLONE_FILES;
+	g->shares_table = job->notify;
 	job->state.start_ns = raw_monotonic_ns();
 	long pid = raw_clone(flags, job->child_stack, NULL, child_main, job);
-	raw_close(ends[1]);
+	if (pid < 0 || !job->notify)
+		raw_close(ends[1]);
 	if (pid < 0)
 		return job_fail(job, STEP_CHILD_CLONE, (int)-pid, 0);
 	g->main_pid = (int)pid;
@@ -183,23 +195,52 @@ static int setup_plain(struct guardian *g)
 	return e < 0 ? e : start_child(g);
 }
 
+/* The table is the guardian's alone again, with the listener and the child's leftovers in it. */
+static void take_table(struct guardian *g)
+{
+	g->shares_table = false;
+	g->listener = g->job->state.listener;
+	close_rest(g);
+}
+
 /* The exec pipe has ended: the command executes, or what kept it from that is recorded. */
 static void exec_is_decided(struct guardian *g)
 {
 	raw_close(g->exec_fd);
 	g->exec_fd = -1;
-	if (__atomic_load_n(&g->job->state.step, __ATOMIC_ACQUIRE) == STEP_NONE)
-		report(g, REPORT_STARTED, 0);
-	else
+	if (__atomic_load_n(&g->job->state.step, __ATOMIC_ACQUIRE) != STEP_NONE)
 		g->ending = true;
+	else if (g->listener < 0)
+		report(g, REPORT_STARTED, 0);
+	else if (report_fd(g, REPORT_STARTED, g->listener) < 0)
+		g->ending = true; /* nobody could answer its calls */
+	if (g->listener >= 0)
+		raw_close(g->listener);
+	g->listener = -1;
+}
+
+/* The child has left the shared table (a byte), or executes or is gone (the end of the pipe). */
+static void on_exec_pipe(struct guardian *g)
+{
+	char byte = 0;
+	long r = raw_syscall3(SYS_read, g->exec_fd, &byte, 1);
+	if (r == 1)
+		take_table(g);
+	else if (r != -EINTR)
+		exec_is_decided(g);
 }
 
 static void main_has_ended(struct guardian *g, const siginfo_t *info, const struct rusage *ru)
 {
 	struct job_state *st = &g->job->state;
-	/* It is dead, so its pipe has ended: the host learns of the start before the end. */
-	if (g->exec_fd >= 0)
-		exec_is_decided(g);
+	/*
+	 * It is dead, so its pipe has ended: the host learns of the start before the end. What it
+	 * wrote there comes first.
+	 */
+	if (g->shares_table)
+		take_table(g);
+	while (g->exec_fd >= 0)
+		on_exec_pipe(g);
 	g->main_ended = true;
 	st->wait_code = info->si_code;
 	st->wait_status = info->si_status;
@@ -312,7 +353,7 @@ static void watch_once(struct guardian *g, int64_t deadline)
 		raw_syscall3(SYS_read, g->sigfd, buf, sizeof(buf));
 	}
 	if (!g->ending && g->exec_fd >= 0 && pfd[3].revents)
-		exec_is_decided(g);
+		on_exec_pipe(g);
 	if (!g->ending && pfd[1].revents)
 		end_with(g, END_HOST);
 	if (!g->ending && (pfd[2].revents & POLLIN))
@@ -341,9 +382,20 @@ static void kill_tree(struct guardian *g)
 	}
 }
 
+/* Child and guardian need a descriptor or two per rule; the child goes back to the old limit. */
+static void raise_open_files(const struct job *job)
+{
+	uint64_t lim[2] = {0, 0};
+	if (job->soft_open_files && raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, lim) == 0) {
+		lim[0] = lim[1];
+		raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, lim, NULL);
+	}
+}
+
 static int setup(struct guardian *g)
 {
 	struct job *job = g->job;
+	raise_open_files(job);
 	struct raw_sigaction sa;
 	raw_zero(&sa, sizeof(sa));
 	raw_syscall4(SYS_rt_sigaction, SIGCHLD, &sa, NULL, sizeof(sa.mask));
@@ -363,9 +415,11 @@ static int setup(struct guardian *g)
 int guardian_main(void *arg)
 {
 	struct job *job = arg;
-	struct guardian g = {.job = job, .sigfd = -1, .exec_fd = -1};
+	struct guardian g = {.job = job, .sigfd = -1, .exec_fd = -1, .listener = -1};
 	int r = setup(&g);
-	close_rest(&g);
+	/* While the child shares the table, what is to be closed may be the child's. */
+	if (!g.shares_table)
+		close_rest(&g);
 	if (g.main_pid > 0) {
 		int64_t deadline = job->timeout_ns ? job->state.start_ns + job->timeout_ns : 0;
 		if (r < 0)

@@ -76,10 +76,14 @@ struct job_rule {
 	uint8_t pattern;  /* looks like a pattern: missing is an error in any case */
 	uint8_t writable; /* in the base: mounted writable */
 	uint8_t into_shm; /* lies below /dev/shm: carried over into the private one */
+	uint8_t full;	  /* every right: a write grant */
+	uint8_t device;	  /* a device to read and write, with what lies beside it to list */
 	uint8_t own_only; /* skip where it is no character device (standard devices) */
 	/* Written by the child side: */
 	uint8_t missing;
-	int fd; /* the child's, -1 until opened */
+	int fd;		   /* the child's, -1 until opened */
+	uint64_t rule_dev; /* what the Landlock rule is about */
+	uint64_t rule_ino;
 	/* Written by the guardian: what it has mounted for this rule. */
 	uint8_t mounted;
 	uint8_t is_dir;
@@ -117,6 +121,7 @@ struct job_state {
 	int64_t end_ns;
 	int64_t max_rss_kib;
 	int tmp_errno; /* why there is no private TMPDIR */
+	int listener;  /* the child's seccomp listener, in the table shared with the guardian */
 };
 
 struct job {
@@ -174,6 +179,14 @@ struct job {
 	/* seccomp */
 	struct sock_filter *filter;
 	uint16_t n_filter;
+	/*
+	 * The filter has a listener. Until it is installed, child and guardian share their
+	 * descriptor table, so that the guardian can hand the listener to the host by a call that
+	 * no filter traps, and the child need not wait for that.
+	 */
+	bool notify;
+	uint64_t
+		soft_open_files; /* the limit to go back to before the exec; 0: it was not raised */
 
 	/* Descriptors, as numbered in the host (and kept through the guardian's exec) */
 	int stdio[3]; /* -1: open /dev/null */
@@ -209,7 +222,7 @@ enum job_command { JOB_KILL = 'K', JOB_SIGNAL = 'S' };
 enum job_report {
 	REPORT_CHILD = 'P',   /* sent by the child itself: its credentials carry the pid */
 	REPORT_PTY = 'T',     /* carries the master side */
-	REPORT_STARTED = 'x', /* the command is executing */
+	REPORT_STARTED = 'x', /* the command is executing; carries the listener, if there is one */
 	REPORT_STOPPED = 's', /* value: signal */
 	REPORT_CONTINUED = 'c',
 };

@@ -165,7 +165,7 @@ static int job_new(bool shared_file, bool separate_vm, size_t size, struct job *
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = -1;
 	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->dir_fd = job->tmp_fd = -1;
-	job->exec_pipe = job->top_fd = -1;
+	job->exec_pipe = job->top_fd = job->state.listener = -1;
 	*ret_job = job;
 	return 0;
 }
@@ -478,6 +478,9 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 	bool base = req->rung == RUNG_BASE;
 	struct filter_spec spec = {
 		.arch = filter_native_arch(),
+		.notify = req->mediation.notify,
+		.own_uid = job->uid,
+		.own_gid = job->gid,
 		.allow_metadata = base || p->allow_metadata,
 		.own_pid_namespace = base,
 		.allow_unix_sockets = p->unix_allow_all,
@@ -497,6 +500,7 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 	if (job->filter)
 		memcpy(job->filter, prog.insns, bytes);
 	job->n_filter = (uint16_t)prog.n;
+	job->notify = req->mediation.notify != 0;
 	filter_program_done(&prog);
 	return job->filter ? 0 : api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");
 }

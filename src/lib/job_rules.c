@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,8 @@ static struct job_rule *add_rule(struct rule_list *list, const char *path, uint6
 	if (!rule->path)
 		list->failed = -E2BIG;
 	rule->access = access;
+	rule->full = access == RIGHTS_ALL;
+	rule->device = (access & RIGHTS_DEVICE) == RIGHTS_DEVICE && !rule->full;
 	rule->fd = -1;
 	if (job->base && (at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
 			  at_or_below(path, "/dev/mqueue") || str_eq(path, "/dev/shm") ||
@@ -194,6 +197,18 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 	}
 }
 
+/*
+ * Child and guardian share a descriptor table, in which each rule takes one to three numbers: where
+ * the soft limit is too low for them, the hard one holds until the exec.
+ */
+static void plan_open_files(struct job *job)
+{
+	struct rlimit lim;
+	if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max &&
+	    3 * job->n_rules + 128 > lim.rlim_cur)
+		job->soft_open_files = lim.rlim_cur;
+}
+
 int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_error *err)
 {
 	const struct policy *p = req->policy;
@@ -204,6 +219,7 @@ int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_err
 	if (job->rules && job->clones) {
 		add_grants(req, &list);
 		add_standard(&list);
+		plan_open_files(job);
 	} else {
 		list.failed = -E2BIG;
 	}

@@ -25,6 +25,7 @@
 #include "lib/call_reason.h"
 #include "lib/launch.h"
 #include "lib/report.h"
+#include "lib/supervision.h"
 #include "sys/raw.h"
 
 #ifndef P_PIDFD
@@ -162,8 +163,11 @@ static int start_reports(struct sandlock_process *p)
 		struct job_msg go_on = {.kind = JOB_SIGNAL, .value = SIGCONT};
 		if (msg.kind == REPORT_STOPPED)
 			(void)!send(p->ctl, &go_on, sizeof(go_on), MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (msg.kind == REPORT_STARTED)
+		if (msg.kind == REPORT_STARTED) {
+			p->guardian_pid = msg.pid;
+			p->listener_fd = msg.fd;
 			return 1;
+		}
 	}
 	return 0;
 }
@@ -230,11 +234,12 @@ static int start(struct job_request *req, struct sandlock_process *p, struct san
 		return job_explain(req, job, err);
 	}
 	p->keeper_pid = pid;
+	supervision_prepare(req, p);
 	if (await_start(p) == 1) {
 		warn_missing(req, job);
 		if (!job->supervised)
 			p->child_pidfd = (int)syscall(SYS_pidfd_open, p->child_pid, 0);
-		return 0;
+		return supervision_start(req, p, take_fd(&p->listener_fd), err);
 	}
 	reap_keeper(p);
 	p->ended = true;
@@ -250,13 +255,16 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
 	   struct sandlock_error *err)
 {
 	struct job *job = NULL;
-	int r = job_build(req, &job, err);
+	int r = supervision_plan(req, err);
+	if (r == 0)
+		r = job_build(req, &job, err);
 	if (r < 0)
 		return r;
 	struct sandlock_process *p = xnew(struct sandlock_process);
 	p->job = job;
 	p->rung = req->rung;
 	p->ctl = p->epoll_fd = p->child_pidfd = p->pty_fd = p->keeper_pidfd = -1;
+	p->listener_fd = p->report.wake_fd = -1;
 	r = start(req, p, err);
 	/* The job itself stays as it is: guardian and child may be reading it. */
 	util_close(job->ctl);
@@ -266,7 +274,7 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
 	req->failed_step = job->state.step;
 	req->failed_errno = job->state.step_errno;
 	if (r < 0) {
-		p->ended = true;
+		p->ended |= p->keeper_pidfd < 0; /* nothing was started */
 		sandlock_process_free(p);
 		return r;
 	}

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,7 +16,21 @@
 #include "sandlock/sandlock.h"
 #include "sys/landlock.h"
 
+struct box;
 struct job;
+struct live;
+struct supervisor;
+struct supervisor_guest;
+
+/* Events of one sandbox between whoever finds them and the thread that tells them. */
+struct report {
+	pthread_mutex_t lock;
+	bool live;		 /* the lock was made */
+	bool open;		 /* it is known whether anybody listens */
+	struct event_log all;	 /* for the footer */
+	struct event_log untold; /* for the listener, told by sandlock_wait */
+	int wake_fd;		 /* eventfd, readable while something is untold; -1: none */
+};
 
 /* How a sandbox is held together, best first. */
 enum rung {
@@ -34,6 +49,26 @@ struct registry_entry {
 	char *name;
 };
 
+/* What of a sandbox's calls the supervisor judges, and what it has for that here. */
+struct mediation {
+	unsigned int notify; /* enum filter_notify; 0: there is no supervisor */
+	bool have_getfd;
+	bool have_vm_read;
+	struct {
+		uint64_t dev, ino;
+	} inherited[3]; /* regular files as standard streams, outside the write grants */
+	size_t n_inherited;
+};
+
+/* A rule's object as the host has found it (supervision.c). */
+struct found_grant {
+	char *path; /* owned; NULL: not found */
+	unsigned int rights;
+	int fd; /* owned; -1: none */
+	uint64_t dev;
+	uint64_t ino;
+};
+
 /* Everything that one spawn prepares; job_request_done releases it. */
 struct job_request {
 	const struct policy *policy;
@@ -41,6 +76,7 @@ struct job_request {
 	const struct landlock_caps *caps;
 	enum rung rung;
 	bool in_place;
+	struct mediation mediation;
 	struct registry_entry registry;
 	int tmp_fd;
 	char *tmp_name;
@@ -58,7 +94,9 @@ struct sandlock_process {
 	bool ctl_gone; /* the other side has closed it */
 	int epoll_fd;
 	pid_t child_pid;
+	pid_t guardian_pid;
 	int child_pidfd; /* unsupervised only */
+	int listener_fd; /* on its way from the start to the supervisor; -1: none */
 	int pty_fd;
 	bool ended;
 	bool kill_sent;
@@ -68,6 +106,18 @@ struct sandlock_process {
 	struct landlock_caps caps;
 	enum protection_state prot[PROT_COUNT];
 	char *name;
+
+	/* The supervisor (supervision.c) */
+	struct supervisor *sup;
+	bool own_loop; /* the caller steps it */
+	bool other_ready;
+	struct box *box; /* NULL: nothing is mediated */
+	struct supervisor_guest *guests[3];
+	struct found_grant *found;
+	size_t n_found;
+	struct sock_table *socks; /* owned: paths of --unix-allow, found before the start */
+	struct report report;
+	struct live *live; /* its entry and control socket; NULL: none */
 };
 
 /* Fills ERR (may be NULL) and returns -CODE. */

@@ -163,7 +163,7 @@ static struct live *snapshot(const struct live_spec *spec)
 
 struct live *live_new(const struct live_spec *spec, struct strv *warnings)
 {
-	auto_close int dir = registry_adopt(spec->entry, spec->name);
+	auto_close int dir = spec->name ? registry_adopt(spec->entry, spec->name) : -1;
 	if (dir < 0) /* a short run is over by now, its entry with it */
 		return NULL;
 	struct live *l = snapshot(spec);

@@ -25,11 +25,17 @@
 #include "confine/job.h"
 #include "lib/launch.h"
 #include "lib/lib_internal.h"
+#include "lib/live.h"
+#include "lib/registry.h"
 #include "lib/report.h"
+#include "lib/supervision.h"
+#include "supervise/supervisor.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3
 #endif
+
+#define LINGER_MAX_MS 5
 
 static int64_t now_ms(void)
 {
@@ -86,6 +92,34 @@ static void request_done(struct job_request *req, bool started)
 	registry_done(&req->registry);
 }
 
+/* The control socket's turn in the loop. */
+static int on_live(void *data, bool ready)
+{
+	struct sandlock_process *p = data;
+	(void)ready;
+	live_step(p->live);
+	return live_timeout_ms(p->live);
+}
+
+static void started(struct sandlock_policy *policy, struct job_request *req,
+		    struct sandlock_process *p)
+{
+	const char *name = req->registry.name ? req->registry.name : req->policy->name;
+	p->timeout_ms = req->policy->timeout_ms;
+	p->caps = policy->caps;
+	memcpy(p->prot, req->policy->prot, sizeof(p->prot));
+	p->name = name ? xstrdup(name) : NULL;
+	struct live_spec spec = {.policy = policy,
+				 .process = p,
+				 .entry = &req->registry,
+				 .argv = req->spawn->argv,
+				 .guardian_pid = p->guardian_pid};
+	p->live = live_new(&spec, req->warnings);
+	if (p->live && p->sup)
+		p->guests[2] = supervisor_attach(p->sup, live_fd(p->live), on_live, p);
+	supervision_open(p, &policy->listener);
+}
+
 static int spawn_on(struct sandlock_policy *policy, struct job_request *req,
 		    struct sandlock_process **ret_process, struct sandlock_error *err)
 {
@@ -93,19 +127,12 @@ static int spawn_on(struct sandlock_policy *policy, struct job_request *req,
 	req->tmp_fd = req->registry.dir_fd = req->registry.lock_fd = req->registry.top_fd = -1;
 	req->tmp_name = NULL;
 	choose_tmpdir(req);
-	if (req->policy->name && req->rung != RUNG_NONE)
+	if (req->rung != RUNG_NONE)
 		r = registry_claim(req->policy->name, &req->registry, req->warnings, err);
 	if (r == 0)
 		r = launch(req, ret_process, err);
-	if (r == 0) {
-		struct sandlock_process *p = *ret_process;
-		registry_started(&req->registry, p->child_pid, getpid());
-		p->listener = policy->listener;
-		p->timeout_ms = req->policy->timeout_ms;
-		p->caps = policy->caps;
-		memcpy(p->prot, req->policy->prot, sizeof(p->prot));
-		p->name = req->policy->name ? xstrdup(req->policy->name) : NULL;
-	}
+	if (r == 0)
+		started(policy, req, *ret_process);
 	request_done(req, r == 0);
 	return r;
 }
@@ -337,7 +364,7 @@ static void fill_result(struct sandlock_process *p)
 	res->peak_rss_bytes = (uint64_t)st->max_rss_kib * 1024;
 }
 
-static void tell_end(const struct sandlock_process *p)
+static void tell_end(struct sandlock_process *p)
 {
 	if (p->result.reason != SANDLOCK_TIMED_OUT)
 		return;
@@ -351,7 +378,7 @@ static void tell_end(const struct sandlock_process *p)
 			  .rule = "the run's time limit is over",
 			  .allow = "--timeout with more seconds",
 			  .error = ETIMEDOUT};
-	notify_event(&p->listener, &e);
+	supervision_event(p, &e, false);
 }
 
 static void finish(struct sandlock_process *p)
@@ -361,10 +388,14 @@ static void finish(struct sandlock_process *p)
 	       errno == EINTR)
 		;
 	p->ended = true;
+	supervision_stop(p);
+	live_free(p->live);
+	p->live = NULL;
 	if (p->name)
 		registry_forget(p->name);
 	fill_result(p);
 	tell_end(p);
+	supervision_tell(p);
 	p->child_pid = 0;
 }
 
@@ -404,15 +435,45 @@ static void stop_listening(struct sandlock_process *p)
 	p->ctl_gone = true;
 	if (p->epoll_fd >= 0)
 		epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, p->ctl, NULL);
+	if (p->own_loop)
+		supervisor_detach(p->sup, p->guests[1]);
+	p->guests[1] = NULL;
+}
+
+/*
+ * The caller steps the loop. After a call that was handled the next one is likely: the loop stays
+ * for a moment, which spares each of them the way through the caller's own waiting.
+ */
+static int64_t serve(struct sandlock_process *p, int64_t left_ms)
+{
+	int wait_ms = left_ms < 0 ? -1 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+	int64_t until = 0;
+	p->other_ready = false;
+	while (supervisor_step(p->sup, wait_ms) > 0 && !p->other_ready) {
+		int64_t now = now_ms();
+		until = until ? until : now + LINGER_MAX_MS;
+		if (now >= until)
+			break;
+		wait_ms = 1;
+	}
+	supervision_tell(p);
+	return p->other_ready ? 0 : -1;
 }
 
 /* Waits once, LEFT_MS at most (-1: without end). 1 if something is there, 0 if not, or -errno. */
 static int poll_once(struct sandlock_process *p, int64_t left_ms, bool *ret_report)
 {
-	struct pollfd pfd[2] = {{.fd = p->keeper_pidfd, .events = POLLIN},
-				{.fd = p->ctl_gone ? -1 : p->ctl, .events = POLLIN}};
+	if (p->own_loop && serve(p, left_ms) < 0) {
+		*ret_report = false;
+		return left_ms != 0;
+	}
+	struct pollfd pfd[3] = {{.fd = p->keeper_pidfd, .events = POLLIN},
+				{.fd = p->ctl_gone ? -1 : p->ctl, .events = POLLIN},
+				{.fd = p->report.wake_fd, .events = POLLIN}};
 	int timeout = left_ms < 0 ? -1 : left_ms > INT_MAX ? INT_MAX : (int)left_ms;
-	int n = poll(pfd, 2, timeout);
+	int n = poll(pfd, 3, p->own_loop ? 0 : timeout);
+	if (n > 0 && pfd[2].revents)
+		supervision_tell(p);
 	*ret_report = n > 0 && (pfd[1].revents & POLLIN);
 	if (n < 0)
 		return errno == EINTR ? 1 : -errno;
@@ -453,15 +514,23 @@ int sandlock_wait(struct sandlock_process *p, int timeout_ms, struct sandlock_re
 
 int sandlock_process_fd(struct sandlock_process *p)
 {
+	if (p->own_loop)
+		return supervisor_fd(p->sup);
 	if (p->epoll_fd >= 0)
 		return p->epoll_fd;
 	auto_close int fd = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event ev = {.events = EPOLLIN};
 	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, p->keeper_pidfd, &ev) < 0 ||
-	    (!p->ctl_gone && epoll_ctl(fd, EPOLL_CTL_ADD, p->ctl, &ev) < 0))
+	    (!p->ctl_gone && epoll_ctl(fd, EPOLL_CTL_ADD, p->ctl, &ev) < 0) ||
+	    (p->report.wake_fd >= 0 && epoll_ctl(fd, EPOLL_CTL_ADD, p->report.wake_fd, &ev) < 0))
 		return -SANDLOCK_E_LIMIT;
 	p->epoll_fd = take_fd(&fd);
 	return p->epoll_fd;
+}
+
+int sandlock_process_timeout(const struct sandlock_process *p)
+{
+	return p->own_loop && !p->ended ? supervisor_timeout_ms(p->sup) : -1;
 }
 
 pid_t sandlock_process_pid(const struct sandlock_process *p)
@@ -522,8 +591,11 @@ void sandlock_process_free(struct sandlock_process *p)
 		if (poll(&pfd, 1, 100) > 0)
 			finish(p);
 	}
+	supervision_done(p);
+	live_free(p->live);
 	util_close(p->keeper_pidfd);
 	util_close(p->ctl);
+	util_close(p->listener_fd);
 	util_close(p->epoll_fd);
 	util_close(p->child_pidfd);
 	util_close(p->pty_fd);

@@ -125,7 +125,19 @@ static unsigned int notify_leaf(const struct filter_spec *spec, const struct sys
 	return LEAF_ALLOW;
 }
 
-unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_sets *sets, size_t i)
+/*
+ * What a supervised sandbox inside an unsupervised one needs of its own tree: Landlock bounds these
+ * calls to the caller's domain and those within it (its ptrace rule).
+ */
+static bool inner_supervisor(const struct filter_spec *spec, const struct syscall_row *row)
+{
+	return spec->allow_listener &&
+	       (str_eq(row->name, "pidfd_getfd") || str_eq(row->name, "process_vm_readv") ||
+		str_eq(row->name, "process_vm_writev"));
+}
+
+static unsigned int plain_leaf(const struct filter_spec *spec, const struct filter_sets *sets,
+			       size_t i)
 {
 	const struct syscall_row *row = &syscall_table[i];
 	unsigned int mediated = spec->notify ? notify_leaf(spec, row) : LEAF_ALLOW;
@@ -153,11 +165,70 @@ unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_set
 	case SYSCALL_POSIX_MQ:
 		return spec->own_ipc_namespace ? LEAF_ALLOW : EPERM;
 	case SYSCALL_EPERM:
+		return inner_supervisor(spec, row) ? LEAF_ALLOW : EPERM;
 	case SYSCALL_SYSV:
 	case SYSCALL_CLASS_COUNT:
 		break;
 	}
 	return EPERM;
+}
+
+/*
+ * Calls that Landlock, the base's mounts or the signal scope may refuse. Signals need no look in a
+ * PID namespace, where nobody outside has a number; nor, where no mounts judge them, metadata
+ * calls.
+ */
+static bool is_explained(const struct filter_spec *spec, const struct syscall_row *row)
+{
+	switch ((enum syscall_family)row->family) {
+	case FAMILY_BIND:
+	case FAMILY_CREATE:
+	case FAMILY_EXEC:
+	case FAMILY_LINK:
+	case FAMILY_OPEN:
+	case FAMILY_REMOVE:
+		return row->class != SYSCALL_EPERM;
+	case FAMILY_TRUNCATE:
+		return str_eq(row->name, "truncate");
+	case FAMILY_SIGNAL:
+		return !spec->own_pid_namespace;
+	case FAMILY_METADATA:
+	case FAMILY_XATTR:
+		return row->class == SYSCALL_METADATA && spec->own_pid_namespace;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Calls by which a start goes from its filter to the command: nobody answers them. Where the user
+ * denies one, the start must fail, not wait.
+ */
+static bool is_of_start(const struct syscall_row *row)
+{
+	static const char *const names[] = {"close",  "close_range", "dup3", "execve",	      "fcntl",
+					    "openat", "prlimit64",   "read", "rt_sigprocmask", "write"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (str_eq(row->name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_sets *sets, size_t i)
+{
+	const struct syscall_row *row = &syscall_table[i];
+	unsigned int leaf = plain_leaf(spec, sets, i);
+	bool refused = leaf > LEAF_ALLOW && leaf < LEAF_NOTIFY;
+
+	if (!spec->explain || leaf == ENOSYS)
+		return leaf;
+	if (refused)
+		return is_of_start(row) ? leaf : LEAF_NOTIFY;
+	if (!is_explained(spec, row))
+		return leaf;
+	return leaf == LEAF_ALLOW && is_of_start(row) ? LEAF_CHECK + CHECK_EXPLAIN : LEAF_NOTIFY;
 }
 
 /* Cuts the numbers into runs of equal answers. */

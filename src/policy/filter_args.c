@@ -40,14 +40,15 @@ static bpf_pos allow(struct bpf_asm *a)
 	return bpf_ret(a, SECCOMP_RET_ALLOW);
 }
 
-static bpf_pos refuse(struct bpf_asm *a, unsigned int errnum)
-{
-	return bpf_ret(a, SECCOMP_RET_ERRNO | errnum);
-}
-
 static bpf_pos notify(struct bpf_asm *a)
 {
 	return bpf_ret(a, SECCOMP_RET_USER_NOTIF);
+}
+
+/* To be explained is to be refused by the supervisor, with the errno that stands here. */
+static bpf_pos refuse(struct bpf_asm *a, const struct filter_args_ctx *ctx, unsigned int errnum)
+{
+	return ctx->spec->explain ? notify(a) : bpf_ret(a, SECCOMP_RET_ERRNO | errnum);
 }
 
 /* An id argument that changes nothing or names the one id that exists inside goes to FINE. */
@@ -61,7 +62,7 @@ static bpf_pos check_id(struct bpf_asm *a, unsigned int arg, uint32_t own, bpf_p
 /* Other ids do not exist in the base's user namespace: the supervisor does it, outside. */
 static bpf_pos check_chown(struct bpf_asm *a, unsigned int owner, const struct filter_args_ctx *ctx)
 {
-	bpf_pos fine = ctx->spec->allow_metadata ? allow(a) : refuse(a, EPERM);
+	bpf_pos fine = ctx->spec->allow_metadata ? allow(a) : refuse(a, ctx, EPERM);
 	bpf_pos group = check_id(a, owner + 1, ctx->spec->own_gid, fine);
 
 	return check_id(a, owner, ctx->spec->own_uid, group);
@@ -75,6 +76,20 @@ static bpf_pos check_chown_arg1(struct bpf_asm *a, const struct filter_args_ctx 
 static bpf_pos check_chown_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	return check_chown(a, 2, ctx);
+}
+
+/*
+ * Everything but what carries the start's own mark in a register that the kernel does not look at:
+ * its calls are made before anybody could answer them.
+ */
+static bpf_pos check_explain(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	uint64_t mark = ctx->spec->start_mark;
+	bpf_pos high = bpf_if(a, BPF_JEQ, (uint32_t)(mark >> 32), allow(a), notify(a));
+
+	high = load_arg_high(a, FILTER_START_MARK_ARG, high);
+	return load_arg(a, FILTER_START_MARK_ARG,
+			bpf_if(a, BPF_JEQ, (uint32_t)mark, high, notify(a)));
 }
 
 /* A lease or delegation holds up other programs' opens. */
@@ -102,8 +117,7 @@ static bpf_pos check_clone(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	uint32_t mask = UAPI_CLONE_NAMESPACES | CLONE_PARENT;
 
-	(void)ctx;
-	return load_arg(a, 0, bpf_if(a, BPF_JSET, mask, refuse(a, EPERM), allow(a)));
+	return load_arg(a, 0, bpf_if(a, BPF_JSET, mask, refuse(a, ctx, EPERM), allow(a)));
 }
 
 /*
@@ -112,7 +126,7 @@ static bpf_pos check_clone(struct bpf_asm *a, const struct filter_args_ctx *ctx)
  * that copy between descriptors: their other numbers set flags, keys and verity, move extents, and
  * make and remove subvolumes, all of which Landlock does not see.
  */
-static bpf_pos check_ioctl_metadata(struct bpf_asm *a)
+static bpf_pos check_ioctl_metadata(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	static const uint32_t setters[] = {
 		UAPI_FS_IOC_FSSETXATTR,
@@ -137,23 +151,24 @@ static bpf_pos check_ioctl_metadata(struct bpf_asm *a)
 		UAPI_FS_IOC_GETFSLABEL,
 	};
 
-	bpf_pos ext =
-		bpf_if_any(a, ext_readers, ARRAY_SIZE(ext_readers), allow(a), refuse(a, EPERM));
+	bpf_pos ext = bpf_if_any(a, ext_readers, ARRAY_SIZE(ext_readers), allow(a),
+				 refuse(a, ctx, EPERM));
 	ext = load_arg(a, 1, ext);
-	bpf_pos btrfs =
-		bpf_if_any(a, btrfs_readers, ARRAY_SIZE(btrfs_readers), allow(a), refuse(a, EPERM));
+	bpf_pos btrfs = bpf_if_any(a, btrfs_readers, ARRAY_SIZE(btrfs_readers), allow(a),
+				   refuse(a, ctx, EPERM));
 	btrfs = load_arg(a, 1, btrfs);
 
 	bpf_pos type = bpf_if(a, BPF_JEQ, UAPI_IOC_TYPE_BTRFS << 8, btrfs, allow(a));
 	type = bpf_if(a, BPF_JEQ, UAPI_IOC_TYPE_EXT << 8, ext, type);
 	type = bpf_and(a, 0xff00, type);
-	return bpf_if_any(a, setters, ARRAY_SIZE(setters), refuse(a, EPERM), type);
+	return bpf_if_any(a, setters, ARRAY_SIZE(setters), refuse(a, ctx, EPERM), type);
 }
 
 /* Values from FIRST to LAST are refused; all others go to OTHER. */
-static bpf_pos check_range(struct bpf_asm *a, uint32_t first, uint32_t last, bpf_pos other)
+static bpf_pos check_range(struct bpf_asm *a, const struct filter_args_ctx *ctx, uint32_t first,
+			   uint32_t last, bpf_pos other)
 {
-	bpf_pos inside = bpf_if(a, BPF_JGT, last, other, refuse(a, EPERM));
+	bpf_pos inside = bpf_if(a, BPF_JGT, last, other, refuse(a, ctx, EPERM));
 	return bpf_if(a, BPF_JGE, first, inside, other);
 }
 
@@ -167,21 +182,21 @@ static bpf_pos check_ioctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	static const uint32_t terminal[] = {UAPI_TIOCSTI, UAPI_TIOCLINUX, UAPI_TIOCSETD,
 					    UAPI_TIOCEXCL};
-	bpf_pos rest = ctx->spec->allow_metadata ? allow(a) : check_ioctl_metadata(a);
+	bpf_pos rest = ctx->spec->allow_metadata ? allow(a) : check_ioctl_metadata(a, ctx);
 
-	bpf_pos range = bpf_if(a, BPF_JEQ, UAPI_SIOCOUTQNSD, allow(a), refuse(a, EPERM));
+	bpf_pos range = bpf_if(a, BPF_JEQ, UAPI_SIOCOUTQNSD, allow(a), refuse(a, ctx, EPERM));
 	range = bpf_if(a, BPF_JGT, UAPI_SIOC_INTERFACE_LAST, rest, range);
 	range = bpf_if(a, BPF_JGE, UAPI_SIOC_INTERFACE_FIRST, range, rest);
-	range = check_range(a, UAPI_VT_FIRST, UAPI_VT_LAST, range);
-	range = check_range(a, UAPI_KD_FIRST, UAPI_KD_LAST, range);
-	range = bpf_if_any(a, terminal, ARRAY_SIZE(terminal), refuse(a, EPERM), range);
+	range = check_range(a, ctx, UAPI_VT_FIRST, UAPI_VT_LAST, range);
+	range = check_range(a, ctx, UAPI_KD_FIRST, UAPI_KD_LAST, range);
+	range = bpf_if_any(a, terminal, ARRAY_SIZE(terminal), refuse(a, ctx, EPERM), range);
 	return load_arg(a, 1, range);
 }
 
 /* What names another process than the caller: the supervisor's to judge, if it is asked. */
 static bpf_pos foreign(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	return ctx->spec->notify & FILTER_NOTIFY_TUNE ? notify(a) : refuse(a, EPERM);
+	return ctx->spec->notify & FILTER_NOTIFY_TUNE ? notify(a) : refuse(a, ctx, EPERM);
 }
 
 /* A pair of arguments must be exactly VALUE0 and VALUE1, or goes to OTHER. */
@@ -211,7 +226,7 @@ static bpf_pos check_setpriority(struct bpf_asm *a, const struct filter_args_ctx
 static bpf_pos check_pid0(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	if (ctx->spec->own_pid_namespace)
-		return load_arg(a, 0, bpf_if(a, BPF_JEQ, 1, refuse(a, EPERM), allow(a)));
+		return load_arg(a, 0, bpf_if(a, BPF_JEQ, 1, refuse(a, ctx, EPERM), allow(a)));
 	return load_arg(a, 0, bpf_if(a, BPF_JEQ, 0, allow(a), foreign(a, ctx)));
 }
 
@@ -220,8 +235,8 @@ static bpf_pos check_personality(struct bpf_asm *a, const struct filter_args_ctx
 {
 	static const uint32_t plain[] = {0xffffffff, 0};
 
-	(void)ctx;
-	return load_arg(a, 0, bpf_if_any(a, plain, ARRAY_SIZE(plain), allow(a), refuse(a, EPERM)));
+	return load_arg(a, 0,
+			bpf_if_any(a, plain, ARRAY_SIZE(plain), allow(a), refuse(a, ctx, EPERM)));
 }
 
 /*
@@ -242,10 +257,11 @@ static bpf_pos check_prctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 	static const uint32_t named[] = {PR_SET_VMA, PR_GET_AUXV};
 	static const uint32_t refused[] = {PR_SET_MM, PR_SET_SECUREBITS};
 
-	bpf_pos other = bpf_if_any(a, named, ARRAY_SIZE(named), allow(a), refuse(a, EINVAL));
+	bpf_pos other = bpf_if_any(a, named, ARRAY_SIZE(named), allow(a), refuse(a, ctx, EINVAL));
 	other = bpf_if(a, BPF_JEQ, PR_SET_PTRACER,
-		       ctx->ptrace_allowed ? allow(a) : refuse(a, EPERM), other);
-	bpf_pos known = bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, EPERM), allow(a));
+		       ctx->ptrace_allowed ? allow(a) : refuse(a, ctx, EPERM), other);
+	bpf_pos known =
+		bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, ctx, EPERM), allow(a));
 	return load_arg(a, 0, bpf_if(a, BPF_JGT, UAPI_PR_OPTION_LAST, other, known));
 }
 
@@ -259,16 +275,17 @@ static bpf_pos check_seccomp(struct bpf_asm *a, const struct filter_args_ctx *ct
 	if (ctx->spec->allow_listener)
 		return allow(a);
 
-	bpf_pos flags =
-		bpf_if(a, BPF_JSET, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(a, EBUSY), allow(a));
+	bpf_pos flags = bpf_if(a, BPF_JSET, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(a, ctx, EBUSY),
+			       allow(a));
 	flags = load_arg(a, 1, flags);
 	return load_arg(a, 0, bpf_if(a, BPF_JEQ, SECCOMP_SET_MODE_FILTER, flags, allow(a)));
 }
 
 /* MSG_FASTOPEN connects without the check that connect(2) passes (tried). */
-static bpf_pos check_send(struct bpf_asm *a, unsigned int flags_arg, bpf_pos other)
+static bpf_pos check_send(struct bpf_asm *a, const struct filter_args_ctx *ctx,
+			  unsigned int flags_arg, bpf_pos other)
 {
-	bpf_pos flags = bpf_if(a, BPF_JSET, UAPI_MSG_FASTOPEN, refuse(a, EOPNOTSUPP), other);
+	bpf_pos flags = bpf_if(a, BPF_JSET, UAPI_MSG_FASTOPEN, refuse(a, ctx, EOPNOTSUPP), other);
 
 	return load_arg(a, flags_arg, flags);
 }
@@ -279,7 +296,7 @@ static bpf_pos check_message(struct bpf_asm *a, unsigned int flags_arg,
 {
 	bool judged = ctx->spec->notify & FILTER_NOTIFY_SOCKETS;
 
-	return check_send(a, flags_arg, judged ? notify(a) : allow(a));
+	return check_send(a, ctx, flags_arg, judged ? notify(a) : allow(a));
 }
 
 static bpf_pos check_send_arg2(struct bpf_asm *a, const struct filter_args_ctx *ctx)
@@ -301,7 +318,7 @@ static bpf_pos check_sendto(struct bpf_asm *a, const struct filter_args_ctx *ctx
 		bpf_pos high = load_arg_high(a, 4, bpf_if(a, BPF_JEQ, 0, allow(a), notify(a)));
 		other = load_arg(a, 4, bpf_if(a, BPF_JEQ, 0, high, notify(a)));
 	}
-	return check_send(a, SEND_FLAGS_ARG3, other);
+	return check_send(a, ctx, SEND_FLAGS_ARG3, other);
 }
 
 /*
@@ -311,9 +328,9 @@ static bpf_pos check_sendto(struct bpf_asm *a, const struct filter_args_ctx *ctx
 static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
 	static const uint32_t refused[] = {UAPI_TCP_FASTOPEN_CONNECT, UAPI_TCP_ULP};
-	bpf_pos name = bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, EOPNOTSUPP), allow(a));
+	bpf_pos name =
+		bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, ctx, EOPNOTSUPP), allow(a));
 
-	(void)ctx;
 	name = load_arg(a, 2, name);
 	return load_arg(a, 1, bpf_if(a, BPF_JEQ, UAPI_IPPROTO_TCP, name, allow(a)));
 }
@@ -321,7 +338,7 @@ static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx 
 /* listen(2) on an unbound socket binds it to a free port, past the rules for bind (tried). */
 static bpf_pos check_listen(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	return ctx->spec->allow_listen ? allow(a) : refuse(a, EACCES);
+	return ctx->spec->allow_listen ? allow(a) : refuse(a, ctx, EACCES);
 }
 
 /* The supervisor judges whom they reach, or the user has opened all. */
@@ -343,16 +360,17 @@ static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx
 	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
 	static const uint32_t no_right[] = {UAPI_SOCK_DGRAM, UAPI_SOCK_RAW, UAPI_SOCK_PACKET};
 
-	bpf_pos protocol = bpf_if_any(a, tcp, ARRAY_SIZE(tcp), make, refuse(a, EPROTONOSUPPORT));
+	bpf_pos protocol =
+		bpf_if_any(a, tcp, ARRAY_SIZE(tcp), make, refuse(a, ctx, EPROTONOSUPPORT));
 	protocol = load_arg(a, 2, protocol);
 
-	bpf_pos type = bpf_if_any(a, no_right, ARRAY_SIZE(no_right), refuse(a, EPERM),
-				  refuse(a, EPROTONOSUPPORT));
+	bpf_pos type = bpf_if_any(a, no_right, ARRAY_SIZE(no_right), refuse(a, ctx, EPERM),
+				  refuse(a, ctx, EPROTONOSUPPORT));
 	type = bpf_if(a, BPF_JEQ, UAPI_SOCK_STREAM, protocol, type);
 	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
 
-	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), type, refuse(a, EAFNOSUPPORT));
-	bpf_pos named = unix_allowed(ctx->spec) ? make : refuse(a, EACCES);
+	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), type, refuse(a, ctx, EAFNOSUPPORT));
+	bpf_pos named = unix_allowed(ctx->spec) ? make : refuse(a, ctx, EACCES);
 	family = bpf_if(a, BPF_JEQ, UAPI_AF_UNIX, named, family);
 	return load_arg(a, 0, family);
 }
@@ -365,12 +383,12 @@ static bpf_pos check_socketpair(struct bpf_asm *a, const struct filter_args_ctx 
 {
 	static const uint32_t connected[] = {UAPI_SOCK_STREAM, UAPI_SOCK_SEQPACKET};
 	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
-	bpf_pos other = unix_allowed(ctx->spec) ? allow(a) : refuse(a, EACCES);
+	bpf_pos other = unix_allowed(ctx->spec) ? allow(a) : refuse(a, ctx, EACCES);
 
 	bpf_pos type = bpf_if_any(a, connected, ARRAY_SIZE(connected), allow(a), other);
 	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
-	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), refuse(a, EOPNOTSUPP),
-				    refuse(a, EAFNOSUPPORT));
+	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), refuse(a, ctx, EOPNOTSUPP),
+				    refuse(a, ctx, EAFNOSUPPORT));
 	return load_arg(a, 0, bpf_if(a, BPF_JEQ, UAPI_AF_UNIX, type, family));
 }
 
@@ -381,6 +399,7 @@ static const check_fn checks[CHECK_COUNT] = {
 	[CHECK_CHOWN_ARG1]  = check_chown_arg1,
 	[CHECK_CHOWN_ARG2]  = check_chown_arg2,
 	[CHECK_CLONE]       = check_clone,
+	[CHECK_EXPLAIN]     = check_explain,
 	[CHECK_FCNTL]       = check_fcntl,
 	[CHECK_FLOCK]       = check_flock,
 	[CHECK_IOCTL]       = check_ioctl,
@@ -405,6 +424,6 @@ bpf_pos filter_args_emit(struct bpf_asm *a, enum syscall_check check,
 {
 	/* A row that asks for a check that is not there is refused, never let through. */
 	if (check >= CHECK_COUNT || !checks[check])
-		return refuse(a, EPERM);
+		return refuse(a, ctx, EPERM);
 	return checks[check](a, ctx);
 }

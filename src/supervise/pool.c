@@ -50,7 +50,9 @@ static void work_free(struct work *work)
 	if (work->verdict.answer == ANSWER_FD && work->state == WORK_FINISHED)
 		close(work->verdict.fd);
 	call_done(&work->call);
+	struct supervisor *sup = work->sv->sup;
 	supervised_unref(work->sv);
+	supervisor_put(sup);
 	free(work);
 }
 
@@ -228,6 +230,7 @@ int pool_submit(struct supervisor *sup, struct call *call)
 		work->verdict.answer = ANSWER_GONE;
 		work->sv = sv;
 		supervised_ref(sv);
+		__atomic_add_fetch(&sup->refs, 1, __ATOMIC_RELAXED);
 		sv->n_working++;
 		work->next = pool->all;
 		pool->all = work;

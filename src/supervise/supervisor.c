@@ -35,7 +35,7 @@ struct box *box_new(void)
 {
 	struct supervised *sv = xnew(struct supervised);
 	sv->box.listener = -1;
-	sv->refs = 1;
+	sv->refs = sv->memory_refs = 1;
 	pthread_mutex_init(&sv->event_lock, NULL);
 	return &sv->box;
 }
@@ -64,6 +64,13 @@ void supervised_ref(struct supervised *sv)
 	__atomic_add_fetch(&sv->refs, 1, __ATOMIC_RELAXED);
 }
 
+static void put_memory(struct supervised *sv)
+{
+	if (__atomic_sub_fetch(&sv->memory_refs, 1, __ATOMIC_ACQ_REL) == 0)
+		free(sv);
+}
+
+/* Descriptors go at once, also where the memory may still be named by an event. */
 void supervised_unref(struct supervised *sv)
 {
 	if (__atomic_sub_fetch(&sv->refs, 1, __ATOMIC_ACQ_REL))
@@ -71,7 +78,7 @@ void supervised_unref(struct supervised *sv)
 	util_close(sv->box.listener);
 	box_release(&sv->box);
 	pthread_mutex_destroy(&sv->event_lock);
-	free(sv);
+	put_memory(sv);
 }
 
 void box_free(struct box *box)
@@ -131,6 +138,7 @@ static int query_sizes(struct supervisor *sup)
 struct supervisor *supervisor_new(void)
 {
 	struct supervisor *sup = xnew(struct supervisor);
+	sup->refs = 1;
 	pthread_mutex_init(&sup->lock, NULL);
 	sup->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	int r = sup->epoll_fd < 0 ? -errno : query_sizes(sup);
@@ -153,13 +161,22 @@ static void bury(struct supervisor *sup)
 	while (sup->dead) {
 		struct supervised *sv = sup->dead;
 		sup->dead = sv->next_dead;
-		supervised_unref(sv);
+		put_memory(sv);
 	}
 	while (sup->dead_guests) {
 		struct supervisor_guest *guest = sup->dead_guests;
 		sup->dead_guests = guest->next;
 		free(guest);
 	}
+}
+
+/* A worker that is stuck may still look at the lock when the loop is long gone. */
+void supervisor_put(struct supervisor *sup)
+{
+	if (__atomic_sub_fetch(&sup->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	pthread_mutex_destroy(&sup->lock);
+	free(sup);
 }
 
 void supervisor_free(struct supervisor *sup)
@@ -169,8 +186,7 @@ void supervisor_free(struct supervisor *sup)
 	pool_free(sup);
 	bury(sup);
 	util_close(sup->epoll_fd);
-	pthread_mutex_destroy(&sup->lock);
-	free(sup);
+	supervisor_put(sup);
 }
 
 int supervisor_fd(const struct supervisor *sup)
@@ -258,12 +274,15 @@ int supervisor_add_take(struct supervisor *sup, struct box *box)
 	/* Wake-ups on the caller's processor; kernels before 6.7 know nothing of it. */
 	ioctl(box->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags);
 	pthread_mutex_lock(&sup->lock);
+	sv->memory_refs++;
 	sv->sup = sup;
 	sv->watch.fn = on_listener;
 	int r = epoll_ctl(sup->epoll_fd, EPOLL_CTL_ADD, box->listener, &ev) < 0 ? -errno : 0;
 	pthread_mutex_unlock(&sup->lock);
-	if (r < 0)
+	if (r < 0) {
+		put_memory(sv);
 		box_free(box);
+	}
 	return r;
 }
 
@@ -278,6 +297,7 @@ void supervisor_remove(struct supervisor *sup, struct box *box)
 	sv->next_dead = sup->dead;
 	sup->dead = sv;
 	pthread_mutex_unlock(&sup->lock);
+	supervised_unref(sv);
 }
 
 /* --- Guests ----------------------------------------------------------------------------------- */

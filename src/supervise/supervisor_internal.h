@@ -26,7 +26,8 @@ struct supervised {
 	struct watch watch;
 	struct supervisor *sup;
 	struct supervised *next_dead;
-	unsigned int refs; /* atomic: the loop's one, and one per piece of work in the pool */
+	unsigned int refs; /* atomic: the owner's one, and one per piece of work in the pool */
+	unsigned int memory_refs; /* atomic: one of what REFS hold, one of the loop's fetched events */
 	bool removed;
 	size_t n_waiting;
 	size_t n_working; /* pieces in the pool */
@@ -46,12 +47,13 @@ struct supervisor_guest {
 };
 
 struct supervisor {
+	unsigned int refs;    /* atomic: the owner's one, and one per piece of work in the pool */
 	pthread_mutex_t lock; /* held while anything is handled, never while waiting */
 	int epoll_fd;
 	struct watch pool_watch;
 	struct pool *pool; /* made with the first piece of work */
 	struct waiting *waiting;
-	struct supervised *dead; /* removed, freed before the next wait */
+	struct supervised *dead; /* removed; their memory is freed before the next wait */
 	struct supervisor_guest *guests;
 	struct supervisor_guest *dead_guests;
 	int handled;	   /* notifications in this step */
@@ -68,6 +70,7 @@ enum {
 };
 
 int64_t supervise_now_ms(void);
+void supervisor_put(struct supervisor *sup);
 struct supervised *supervised_of(const struct call *call);
 void supervised_ref(struct supervised *sv);
 void supervised_unref(struct supervised *sv);
