@@ -147,14 +147,17 @@ int at_set_mode(int fd, bool is_path, mode_t mode)
 	return r < 0 ? -errno : 0;
 }
 
-int at_set_owner(int fd, uid_t uid, gid_t gid)
+int at_set_owner(int fd, bool is_path, uid_t uid, gid_t gid)
 {
-	return fchownat(fd, "", uid, gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
+	int r = is_path ? fchownat(fd, "", uid, gid, AT_EMPTY_PATH) : fchown(fd, uid, gid);
+	return r < 0 ? -errno : 0;
 }
 
-int at_set_times(int fd, const struct timespec *times)
+int at_set_times(int fd, bool is_path, const struct timespec *times)
 {
-	return syscall(SYS_utimensat, fd, "", times, AT_EMPTY_PATH) < 0 ? -errno : 0;
+	long r = is_path ? syscall(SYS_utimensat, fd, "", times, AT_EMPTY_PATH)
+			 : syscall(SYS_utimensat, fd, NULL, times, 0);
+	return r < 0 ? -errno : 0;
 }
 
 int at_set_xattr(int fd, bool is_path, const char *name, const void *value, size_t size, int flags)

@@ -40,8 +40,8 @@ ssize_t at_read_file(int dir, const char *path, char *ret_text, size_t size);
 
 /* Done to the object of FD. IS_PATH: it is an O_PATH descriptor. */
 int at_set_mode(int fd, bool is_path, mode_t mode);
-int at_set_owner(int fd, uid_t uid, gid_t gid);
-int at_set_times(int fd, const struct timespec *times);
+int at_set_owner(int fd, bool is_path, uid_t uid, gid_t gid);
+int at_set_times(int fd, bool is_path, const struct timespec *times);
 int at_set_xattr(int fd, bool is_path, const char *name, const void *value, size_t size, int flags);
 int at_remove_xattr(int fd, bool is_path, const char *name);
 /* A watch of the inotify descriptor on the object of FD; the watch descriptor. */

@@ -73,13 +73,13 @@ static int apply(const struct object *o, const void *how)
 	switch (c->what) {
 	case WHAT_MODE:
 		/* Older kernels change what is only a symbolic link's own, on some file systems. */
-		if (S_ISLNK(o->at.mode))
+		if (o->is_path && S_ISLNK(o->at.mode))
 			return -EOPNOTSUPP;
 		return at_set_mode(o->at.fd, o->is_path, c->mode);
 	case WHAT_OWNER:
-		return at_set_owner(o->at.fd, c->uid, c->gid);
+		return at_set_owner(o->at.fd, o->is_path, c->uid, c->gid);
 	case WHAT_TIMES:
-		return at_set_times(o->at.fd, c->now ? NULL : c->times);
+		return at_set_times(o->at.fd, o->is_path, c->now ? NULL : c->times);
 	}
 	return -EPERM;
 }

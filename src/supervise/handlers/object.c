@@ -50,6 +50,7 @@ static int take_by_name(struct call *call, int fd, struct object *ret)
 int object_take_fd(struct call *call, int fd, struct object *ret)
 {
 	ret->dirfd = fd;
+	ret->is_path = false;
 	ret->at.fd = call_fd_take(call, fd);
 	return ret->at.fd == -EPERM ? take_by_name(call, fd, ret) : ret->at.fd < 0 ? ret->at.fd : 0;
 }

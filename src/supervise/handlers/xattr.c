@@ -175,8 +175,9 @@ static int read_object(struct call *call, const struct form *form, unsigned int 
 	int r = 0;
 	if (call_arg(call, 1) != 0 || !(at & AT_EMPTY_PATH))
 		r = object_read_path(call, dirfd, call_arg(call, 1), o);
-	/* Without a path it is the descriptor itself, as for fsetxattr. */
-	if (r == 0 && o->text[0] == '\0' && (at & AT_EMPTY_PATH) && dirfd >= 0)
+	/* Without a path it is the descriptor itself, as for fsetxattr; the kernel takes the
+	 * working directory for one in setxattrat only. */
+	if (r == 0 && o->text[0] == '\0' && (at & AT_EMPTY_PATH) && (dirfd >= 0 || !form->set))
 		return object_take_fd(call, dirfd, o);
 	if (at & AT_EMPTY_PATH)
 		*flags |= RESOLVE_EMPTY;
