@@ -180,24 +180,19 @@ static unsigned int plain_leaf(const struct filter_spec *spec, const struct filt
  */
 static bool is_explained(const struct filter_spec *spec, const struct syscall_row *row)
 {
-	switch ((enum syscall_family)row->family) {
-	case FAMILY_BIND:
-	case FAMILY_CREATE:
-	case FAMILY_EXEC:
-	case FAMILY_LINK:
-	case FAMILY_OPEN:
-	case FAMILY_REMOVE:
+	static const bool always[FAMILY_COUNT] = {
+		[FAMILY_BIND] = true,	[FAMILY_CONNECT] = true, [FAMILY_CREATE] = true,
+		[FAMILY_EXEC] = true,	[FAMILY_LINK] = true,	 [FAMILY_OPEN] = true,
+		[FAMILY_REMOVE] = true,
+	};
+
+	if (always[row->family])
 		return row->class != SYSCALL_EPERM;
-	case FAMILY_TRUNCATE:
+	if (row->family == FAMILY_TRUNCATE)
 		return str_eq(row->name, "truncate");
-	case FAMILY_SIGNAL:
+	if (row->family == FAMILY_SIGNAL)
 		return !spec->own_pid_namespace;
-	case FAMILY_METADATA:
-	case FAMILY_XATTR:
-		return row->class == SYSCALL_METADATA && spec->own_pid_namespace;
-	default:
-		return false;
-	}
+	return row->class == SYSCALL_METADATA && spec->own_pid_namespace;
 }
 
 /*
@@ -206,8 +201,9 @@ static bool is_explained(const struct filter_spec *spec, const struct syscall_ro
  */
 static bool is_of_start(const struct syscall_row *row)
 {
-	static const char *const names[] = {"close",  "close_range", "dup3", "execve",	      "fcntl",
-					    "openat", "prlimit64",   "read", "rt_sigprocmask", "write"};
+	static const char *const names[] = {"close",	      "close_range", "dup3",	  "execve",
+					    "fcntl",	      "openat",	     "prlimit64", "read",
+					    "rt_sigprocmask", "write"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (str_eq(row->name, names[i]))

@@ -208,6 +208,7 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 	case CHECK_NONE:
 	case CHECK_CHOWN_ARG1:
 	case CHECK_CHOWN_ARG2:
+	case CHECK_EXPLAIN:
 	case CHECK_FCNTL:
 	case CHECK_FLOCK:
 	case CHECK_COUNT:
@@ -309,9 +310,62 @@ static int judge(const struct filter_spec *spec, const struct filter_sets *sets,
 	    (class == SYSCALL_TUNE && spec->own_pid_namespace && row->check != CHECK_PID0) ||
 	    (class == SYSCALL_POSIX_MQ && spec->own_ipc_namespace))
 		return ALLOW;
+	/* A sandbox that may have a supervisor of its own inside lets it look at its tasks. */
+	if (spec->allow_listener &&
+	    (str_starts(row->name, "process_vm_") || str_eq(row->name, "pidfd_getfd")))
+		return ALLOW;
 	if (class == SYSCALL_ARGS || class == SYSCALL_TUNE)
 		return judge_args(spec, sets, row->check, arg, data->args[4]);
 	return EPERM;
+}
+
+static bool is_any(const char *name, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* What the kernel's rules on files, ports and signals may refuse. */
+static bool may_be_refused(const struct filter_spec *spec, const struct syscall_row *row)
+{
+	static const char *const names[] = {
+		"bind",	  "connect", "creat",	  "execve",   "execveat", "link",
+		"linkat", "listen",  "mkdir",	  "mkdirat",  "mknod",	  "mknodat",
+		"open",	  "openat",  "openat2",	  "rename",   "renameat", "renameat2",
+		"rmdir",  "symlink", "symlinkat", "truncate", "unlink",	  "unlinkat"};
+	static const char *const signals[] = {
+		"kill", "pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tgkill",
+		"tkill"};
+
+	if (is_any(row->name, names, ARRAY_SIZE(names)))
+		return true;
+	if (spec->own_pid_namespace)
+		return row->class == SYSCALL_METADATA;
+	return is_any(row->name, signals, ARRAY_SIZE(signals));
+}
+
+/* The same call where it is to be explained. */
+static int explain(const struct filter_spec *spec, const struct filter_sets *sets,
+		   const struct syscall_row *row, const struct seccomp_data *data, int answer)
+{
+	static const char *const at_start[] = {"close", "close_range",	  "dup3",
+					       "fcntl", "openat",	  "prlimit64",
+					       "read",	"rt_sigprocmask", "write"};
+	bool marks = str_eq(row->name, "openat") || str_eq(row->name, "execve");
+
+	if (answer == ENOSYS || answer == NOTIFY)
+		return answer;
+	if (answer != ALLOW)
+		return syscall_set_has(&sets->deny, (size_t)(row - syscall_table)) &&
+				       is_any(row->name, at_start, ARRAY_SIZE(at_start))
+			       ? answer
+			       : NOTIFY;
+	if (!may_be_refused(spec, row) || (marks && data->args[5] == spec->start_mark))
+		return ALLOW;
+	return NOTIFY;
 }
 
 uint32_t model_answer(const struct filter_spec *spec, const struct filter_sets *sets,
@@ -323,6 +377,8 @@ uint32_t model_answer(const struct filter_spec *spec, const struct filter_sets *
 		const struct syscall_row *row = syscall_by_nr(spec->arch, (uint32_t)data->nr);
 		if (row)
 			answer = judge(spec, sets, row, data);
+		if (row && spec->explain)
+			answer = explain(spec, sets, row, data, answer);
 	}
 	if (answer == NOTIFY)
 		return SECCOMP_RET_USER_NOTIF;

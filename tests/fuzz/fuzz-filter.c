@@ -9,6 +9,7 @@
  * architecture the call is of (1), and two registers (8 each) that fill the six arguments in turn.
  */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "fuzz.h"
+#include "policy/bpf_run.h"
 #include "policy/filter_internal.h"
 
 enum { WORDS_AT = 4, CALL_SIZE = 21, ARCH_AT = 4, ARGS_AT = 5, ARGS = 6 };
@@ -83,7 +85,26 @@ static void check_call(const struct policy_input *in, const struct filter_sets *
 		data.args[i] = registers[i % 2];
 	int r = sim_run(prog->insns, prog->n, &data, &answer, &steps, &fault);
 	assert(r == 0);
+	assert(bpf_run(prog->insns, prog->n, &data) == answer);
 	assert(answer == model_answer(&in->spec, sets, &data));
+}
+
+/* Any bytes as a program: it ends, and where it is no sound program it refuses. */
+static void run_anything(const uint8_t *bytes, size_t size)
+{
+	struct sock_filter insns[64];
+	struct seccomp_data data = {.nr = 1, .arch = 2, .args = {3, 4, 5, 6, 7, 8}};
+	size_t n = size / sizeof(*insns) < ARRAY_SIZE(insns) ? size / sizeof(*insns)
+							     : ARRAY_SIZE(insns);
+	uint32_t answer = 0;
+	size_t steps = 0;
+	const char *fault = NULL;
+
+	memcpy(insns, bytes, n * sizeof(*insns));
+	uint32_t ours = bpf_run(insns, n, &data);
+	if (sim_run(insns, n, &data, &answer, &steps, &fault) < 0)
+		answer = SECCOMP_RET_ERRNO | EPERM;
+	assert(ours == answer);
 }
 
 static void check_policy(struct policy_input *in, const uint8_t *calls, size_t size)
@@ -97,6 +118,7 @@ static void check_policy(struct policy_input *in, const uint8_t *calls, size_t s
 	assert(r == 0);
 	r = filter_build(&in->spec, &prog, NULL);
 	assert(r == 0 && bpf_check(prog.insns, prog.n, NULL) == 0);
+	run_anything(calls, size);
 	for (; size >= CALL_SIZE; size -= CALL_SIZE, calls += CALL_SIZE)
 		check_call(in, &sets, &prog, calls);
 	filter_program_done(&prog);
@@ -118,6 +140,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				.own_ipc_namespace = (data[1] & 16) != 0,
 				.allow_listener = (data[1] & 32) != 0,
 				.notify = (unsigned int)data[2] | (unsigned int)data[3] << 8,
+				.explain = (data[1] & 64) != 0,
+				.start_mark = 2,
 				.own_uid = 1000,
 				.own_gid = 100,
 			},

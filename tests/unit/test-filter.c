@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "policy/bpf.h"
+#include "policy/bpf_run.h"
 #include "policy/filter_internal.h"
 
 /* --- The user's lists --- */
@@ -262,6 +263,14 @@ static int check_program(const struct sock_filter *insns, size_t n)
 	return bpf_check(insns, n, NULL);
 }
 
+/* What is no program of ours is a refusal. */
+static void assert_no_answer(const struct sock_filter *insns, size_t n)
+{
+	struct seccomp_data data = {.nr = 1, .args = {1, 2, 3, 4, 5, 6}};
+
+	assert_int_equal(bpf_run(insns, n, &data), SECCOMP_RET_ERRNO | EPERM);
+}
+
 static void test_checker(void **state)
 {
 	static const struct sock_filter ret[] = {BPF_STMT(BPF_RET | BPF_K, 1)};
@@ -297,6 +306,7 @@ static void test_checker(void **state)
 
 	assert_int_equal(check_program(ret, 1), 0);
 	assert_int_equal(check_program(ret, 0), -E2BIG);
+	assert_no_answer(ret, 0);
 	assert_int_equal(check_program(no_ret, 1), -EINVAL);
 	assert_int_equal(check_program(jump_out, 2), -EINVAL);
 	assert_int_equal(check_program(true_out, 2), -EINVAL);
@@ -305,6 +315,16 @@ static void test_checker(void **state)
 	assert_int_equal(check_program(odd_load, 2), -EINVAL);
 	assert_int_equal(check_program(far_load, 2), -EINVAL);
 	assert_int_equal(check_program(other, 2), -EINVAL);
+
+	static const struct seccomp_data data = {.nr = 1};
+	assert_int_equal(bpf_run(ret, 1, &data), 1);
+	assert_no_answer(no_ret, 1);
+	assert_no_answer(jump_out, 2);
+	assert_no_answer(long_out, 2);
+	assert_no_answer(back, 2);
+	assert_no_answer(odd_load, 2);
+	assert_no_answer(far_load, 2);
+	assert_no_answer(other, 2);
 }
 
 /* --- Whole programs against the model --- */
@@ -321,6 +341,7 @@ static uint32_t random_next(struct random *r)
 
 /* For the specs that know the sandbox's own ids. */
 enum { OWN_UID = 1000, OWN_GID = 100 };
+#define START_MARK (UINT64_C(3) << 32 | 2)
 
 /* Values at which a check may turn: constants of the checks, and their neighbours. */
 static const uint32_t edges[] = {
@@ -346,6 +367,8 @@ static uint64_t random_arg(struct random *r)
 		value |= edges[random_next(r) % ARRAY_SIZE(edges)];
 	if (random_next(r) % 4 == 0)
 		value |= (uint64_t)random_next(r) << 32;
+	else if (random_next(r) % 4 == 0)
+		value = START_MARK;
 	return value;
 }
 
@@ -360,6 +383,7 @@ static void compare(const struct variant *v, const struct seccomp_data *data)
 	uint32_t expected = model_answer(&v->spec, &v->sets, data);
 	uint32_t answer = run(v->prog.insns, v->prog.n, data);
 
+	assert_int_equal(bpf_run(v->prog.insns, v->prog.n, data), answer);
 	if (answer != expected)
 		fail_msg("arch %d nr %d args %llx %llx %llx %llx: 0x%08x, not 0x%08x",
 			 (int)v->spec.arch, data->nr, (unsigned long long)data->args[0],
@@ -371,8 +395,9 @@ static void compare_number(const struct variant *v, struct random *r, uint32_t n
 {
 	struct seccomp_data data = {.nr = (int)nr, .arch = filter_audit_arch(v->spec.arch)};
 	const struct syscall_row *row = syscall_by_nr(v->spec.arch, nr);
-	bool by_args = row && (row->check != CHECK_NONE || row->family == FAMILY_LOCK ||
-			       (row->family == FAMILY_METADATA && v->spec.notify));
+	bool by_args =
+		row && (row->check != CHECK_NONE || row->family == FAMILY_LOCK ||
+			(row->family == FAMILY_METADATA && v->spec.notify) || v->spec.explain);
 	size_t tries = by_args ? 300 : 2;
 
 	for (size_t i = 0; i < tries; i++) {
@@ -402,13 +427,15 @@ static void compare_all(struct filter_spec spec, struct random *r)
 	filter_program_done(&v.prog);
 }
 
-enum { NOTIFY_BITS = 12, NOTIFY_ALL = (1 << NOTIFY_BITS) - 1 };
+enum { NOTIFY_BITS = 12, NOTIFY_ALL = (1 << NOTIFY_BITS) - 1, EXPLAIN = 64 << NOTIFY_BITS };
 
 static struct filter_spec spec_from_bits(enum filter_arch arch, unsigned int bits)
 {
 	return (struct filter_spec){
 		.arch = arch,
 		.notify = bits >> 6 & NOTIFY_ALL,
+		.explain = (bits >> (6 + NOTIFY_BITS) & 1) != 0,
+		.start_mark = START_MARK,
 		.own_uid = OWN_UID,
 		.own_gid = OWN_GID,
 		.allow_metadata = (bits & 1) != 0,
@@ -441,7 +468,9 @@ static void test_model_notify(void **state)
 						   (1u << bit) << 6 | random_next(&r) % 64),
 				    &r);
 		compare_all(spec_from_bits((enum filter_arch)arch, NOTIFY_ALL << 6), &r);
-		for (unsigned int i = 0; i < 8; i++)
+		for (unsigned int bits = 0; bits < 64; bits += 7)
+			compare_all(spec_from_bits((enum filter_arch)arch, EXPLAIN | bits), &r);
+		for (unsigned int i = 0; i < 16; i++)
 			compare_all(spec_from_bits((enum filter_arch)arch, random_next(&r)), &r);
 	}
 }
@@ -508,7 +537,8 @@ static void check_answers(const struct filter_spec *spec)
 		if (prog.insns[i].code != (BPF_RET | BPF_K))
 			continue;
 		uint32_t k = prog.insns[i].k;
-		if (k != SECCOMP_RET_ALLOW && (k != SECCOMP_RET_USER_NOTIF || !spec->notify))
+		if (k != SECCOMP_RET_ALLOW &&
+		    (k != SECCOMP_RET_USER_NOTIF || !(spec->notify || spec->explain)))
 			assert_int_equal(k & 0xffff0000, SECCOMP_RET_ERRNO);
 	}
 	filter_program_done(&prog);
