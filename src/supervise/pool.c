@@ -211,6 +211,27 @@ static int pool_start(struct supervisor *sup)
 	return 0;
 }
 
+/* With the pool's lock held. */
+static bool has_room(const struct pool *pool)
+{
+	return pool->idle > pool->queued || pool->threads < POOL_THREADS ||
+	       pool->queued < WORKING_MAX;
+}
+
+bool call_may_work(const struct call *call)
+{
+	const struct supervised *sv = supervised_of(call);
+	struct pool *pool = sv->sup->pool;
+	if (sv->n_working >= WORKING_MAX)
+		return false;
+	if (!pool)
+		return true;
+	pthread_mutex_lock(&pool->lock);
+	bool room = has_room(pool);
+	pthread_mutex_unlock(&pool->lock);
+	return room;
+}
+
 int pool_submit(struct supervisor *sup, struct call *call)
 {
 	struct supervised *sv = supervised_of(call);
@@ -218,10 +239,9 @@ int pool_submit(struct supervisor *sup, struct call *call)
 		return -EAGAIN;
 	struct pool *pool = sup->pool;
 	struct work *work = xnew(struct work);
-	work->due_ms = supervise_now_ms() + POOL_TIMEOUT_MS;
+	work->due_ms = supervise_now_ms() + sup->pool_timeout_ms;
 	pthread_mutex_lock(&pool->lock);
-	bool room = pool->idle > pool->queued || pool->threads < POOL_THREADS ||
-		    pool->queued < WORKING_MAX;
+	bool room = has_room(pool);
 	if (room && pool->idle <= pool->queued && pool->threads < POOL_THREADS)
 		room = start_worker(pool) == 0 || pool->threads > 0;
 	if (room) {

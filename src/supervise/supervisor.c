@@ -139,6 +139,7 @@ struct supervisor *supervisor_new(void)
 {
 	struct supervisor *sup = xnew(struct supervisor);
 	sup->refs = 1;
+	sup->pool_timeout_ms = POOL_TIMEOUT_MS;
 	pthread_mutex_init(&sup->lock, NULL);
 	sup->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	int r = sup->epoll_fd < 0 ? -errno : query_sizes(sup);

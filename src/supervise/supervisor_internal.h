@@ -57,6 +57,7 @@ struct supervisor {
 	struct supervisor_guest *guests;
 	struct supervisor_guest *dead_guests;
 	int handled;	   /* notifications in this step */
+	int64_t pool_timeout_ms;
 	uint16_t req_size; /* what the kernel's structures take (seccomp(2)) */
 	uint16_t resp_size;
 	const struct syscall_row *rows[SYSCALL_NR_MAX + 1]; /* of this architecture */
