@@ -28,7 +28,8 @@ struct resolved {
 	char path[PATH_MAX]; /* canonical, in the task's view; of FD's object; " (deleted)" cut off
 			      */
 	char last[NAME_MAX + 2]; /* PARENT, CREATE: the last component ("" if it was "/" or ended in
-				    ".."; a trailing slash is kept) */
+				    ".."; a trailing slash is kept; what is too long for a
+				    name is cut, but still too long) */
 	bool deleted;		 /* FD's object has no name any more */
 	bool anonymous;		 /* it never had one: pipe, socket, memfd, … */
 	uint32_t mode;		 /* st_mode, st_dev, st_ino of FD's object */

@@ -168,6 +168,12 @@ static int step(struct walk *w, const char *name, bool last)
 	return 0;
 }
 
+/* A name that is too long stays so: it is for the call that uses it to fail. */
+static void put_last(char *ret_last, const char *name, size_t n, bool slash)
+{
+	snprintf(ret_last, NAME_MAX + 2, "%.*s%s", (int)n, name, slash ? "/" : "");
+}
+
 /* The last component where its parent is wanted: 1 if it is to be followed all the same. */
 static int stop_before(struct walk *w, const char *name)
 {
@@ -179,9 +185,7 @@ static int stop_before(struct walk *w, const char *name)
 		if (fd >= 0 && at_info(fd, &info) == 0 && S_ISLNK(info.mode))
 			return 1;
 	}
-	if (strlen(name) > NAME_MAX)
-		return -ENAMETOOLONG;
-	snprintf(w->last, NAME_MAX + 2, "%s%s", name, *w->rest ? "/" : "");
+	put_last(w->last, name, strlen(name), *w->rest);
 	w->rest = "";
 	return 0;
 }
@@ -244,6 +248,8 @@ int walk_path(struct call *call, int start, const char *path, unsigned int flags
 int walk_split(const char *path, char *ret_parent, char *ret_last)
 {
 	size_t end = strlen(path);
+	if (end >= PATH_MAX)
+		return -ENAMETOOLONG;
 	while (end > 0 && path[end - 1] == '/')
 		end--;
 	size_t start = end;
@@ -256,9 +262,7 @@ int walk_split(const char *path, char *ret_parent, char *ret_last)
 		snprintf(ret_parent, PATH_MAX, "%s", path);
 		return 0;
 	}
-	if (n > NAME_MAX)
-		return -ENAMETOOLONG;
-	snprintf(ret_last, NAME_MAX + 2, "%.*s%s", (int)n, name, path[end] ? "/" : "");
+	put_last(ret_last, name, n, path[end]);
 	snprintf(ret_parent, PATH_MAX, "%.*s", start ? (int)start : 1, start ? path : ".");
 	return 0;
 }

@@ -19,7 +19,7 @@ int walk_path(struct call *call, int start, const char *path, unsigned int flags
 /*
  * Splits PATH into its parent (PATH_MAX bytes; "." where it has none) and the last component with
  * its trailing slash; that is "" where the path names no entry of a directory ("/", ".", ".."), and
- * then the parent is the whole path. -ENAMETOOLONG.
+ * then the parent is the whole path. 0, or -ENAMETOOLONG for a path that no call takes.
  */
 int walk_split(const char *path, char *ret_parent, char *ret_last);
 /* The task's root directory as an O_PATH descriptor, which is the box's: none of its tasks can

@@ -73,15 +73,15 @@ static int read_side(struct call *call, int dir_arg, int path_arg, struct side *
 	s->dirfd = dir_arg < 0 ? AT_FDCWD : call_int(call, (unsigned int)dir_arg);
 	ssize_t n = call_read_str(call, call_arg(call, (unsigned int)path_arg), s->text,
 				  sizeof(s->text));
-	return n < 0 ? (int)n : n == 0 ? -ENOENT : 0;
+	return n < 0 ? (int)n : 0;
 }
 
-/* The object of a link that is to be followed, as parent and name of what it leads to. */
-static int follow_source(struct call *call, struct side *s)
+/* What is to get a second name: looked up before the new name is, as parent and name. */
+static int find_source(struct call *call, struct side *s, bool follow)
 {
 	struct resolved *r = &s->at;
-	int e = resolve_path(call, s->dirfd, s->text, 0, r);
-	if (e < 0)
+	int e = resolve_path(call, s->dirfd, s->text, follow ? 0 : RESOLVE_NOFOLLOW, r);
+	if (e < 0 || S_ISDIR(r->mode))
 		return e;
 	/* No name to make a second one of: the kernel's to answer. */
 	if (r->anonymous || r->deleted || r->path[0] != '/' || str_eq(r->path, "/"))
@@ -95,13 +95,6 @@ static int follow_source(struct call *call, struct side *s)
 		e = -ENOENT;
 	resolved_done(&object);
 	return e;
-}
-
-static int find_side(struct call *call, struct side *s, bool follow)
-{
-	if (follow)
-		return follow_source(call, s);
-	return resolve_path(call, s->dirfd, s->text, RESOLVE_PARENT, &s->at);
 }
 
 /* The side's directory below its grant in the host's view, if it is the same one there. */
@@ -163,9 +156,9 @@ static int do_link(struct pair *p)
 {
 	if (!p->to.at.last[0])
 		return -EEXIST;
-	if (!p->from.at.last[0])
-		return -EPERM; /* a directory */
-	return at_hard_link(p->from.fd, p->from.at.last, p->to.fd, p->to.at.last);
+	/* A directory stands for itself; the kernel knows what is wrong with that. */
+	const char *from = p->from.at.last[0] ? p->from.at.last : ".";
+	return at_hard_link(p->from.fd, from, p->to.fd, p->to.at.last);
 }
 
 static int judge_pair(struct call *call, struct pair *p)
@@ -187,9 +180,11 @@ static int judge_pair(struct call *call, struct pair *p)
 static int run(struct call *call, struct pair *p)
 {
 	bool follow = p->form->link && (p->flags & AT_SYMLINK_FOLLOW);
-	int r = find_side(call, &p->from, follow);
+	int r = p->form->link ? find_source(call, &p->from, follow)
+			      : resolve_path(call, p->from.dirfd, p->from.text, RESOLVE_PARENT,
+					     &p->from.at);
 	if (r == 0)
-		r = find_side(call, &p->to, false);
+		r = resolve_path(call, p->to.dirfd, p->to.text, RESOLVE_PARENT, &p->to.at);
 	if (r == 0)
 		r = judge_pair(call, p);
 	if (r == 0)
@@ -210,7 +205,9 @@ static struct verdict handle(struct call *call, const struct form *form)
 	unsigned int known = form->link ? AT_SYMLINK_FOLLOW
 					: RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT;
 	/* Flags that the kernel refuses, or that only it can judge (AT_EMPTY_PATH). */
-	if (p.flags & ~known)
+	bool clash = !form->link && (p.flags & RENAME_EXCHANGE) &&
+		     (p.flags & (RENAME_NOREPLACE | RENAME_WHITEOUT));
+	if (clash || (p.flags & ~known))
 		return verdict_continue();
 	int r = read_side(call, form->from_dir, form->from, &p.from);
 	if (r == 0)
