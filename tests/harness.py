@@ -284,7 +284,8 @@ class Installed:
         self.sandlock = self.copy("sandlock")
         self.attack = self.copy("attack")
         self.tools = {}
-        for name in ("errno-probe", "inside", "fake-kernel", "sandlock-guardian"):
+        for name in ("errno-probe", "inside", "fake-kernel", "sandlock-guardian",
+                     "sock-race"):
             found = self.copy(name)
             if found:
                 self.tools[name] = found

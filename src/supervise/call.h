@@ -123,6 +123,9 @@ int call_fd_take(struct call *call, int fd);
  */
 int call_fd_path(struct call *call, int fd);
 
+/* Whether ANSWER_WORKER would find room now: else the call would fail with EAGAIN. */
+bool call_may_work(const struct call *call);
+
 /* What a refusal tells (docs: events). Texts are borrowed for the call. */
 struct refusal {
 	const char *op;	      /* "connect", "chmod" */

@@ -22,9 +22,11 @@
 #include "base/util.h"
 #include "policy/policy.h"
 #include "supervise/box.h"
+#include "supervise/pending.h"
 #include "supervise/resolve.h"
 
 #define UN_PATH_AT offsetof(struct sockaddr_un, sun_path)
+#define ROOM_MS	   3 /* between looks for a free worker */
 
 int sock_info_get(int fd, struct sock_info *ret)
 {
@@ -104,6 +106,9 @@ static int inode_of(struct call *call, int number, uint64_t *ret_inode)
 int sock_copy(struct call *call, int number)
 {
 	uint64_t inode = 0;
+	/* Run again: it stays the socket that it was. */
+	if (call->n_fds)
+		return call->fds[0];
 	if (call->box->have_getfd)
 		return call_fd(call, number);
 	int r = inode_of(call, number, &inode);
@@ -134,6 +139,24 @@ struct verdict sock_no_copy(struct call *call, const char *op, int error)
 		.error = EACCES,
 	};
 	return call_refuse(call, &refusal);
+}
+
+/* --- Workers ------------------------------------------------------------------------------ */
+
+static struct verdict look_for_room(struct call *call, struct pending_op *op, bool timed_out)
+{
+	(void)op;
+	(void)timed_out;
+	return (struct verdict){.answer = call_may_work(call) ? ANSWER_WORKER : ANSWER_PENDING};
+}
+
+struct verdict sock_to_worker(struct call *call)
+{
+	struct pending_op op = {
+		.resume = look_for_room, .fd = -1, .retry_ms = ROOM_MS, .interruptible = true};
+	if (call_may_work(call))
+		return (struct verdict){.answer = ANSWER_WORKER};
+	return call->on_worker ? verdict_errno(EAGAIN) : call_wait(call, &op);
 }
 
 /* --- Named Unix sockets ------------------------------------------------------------------- */

@@ -49,10 +49,14 @@ bool sock_judge(struct call *call, const char *op, const struct sock_info *info,
 		struct verdict *ret_verdict);
 
 /*
- * A copy of the task's socket NUMBER, borrowed until the call is answered. Where pidfd_getfd is
+ * A copy of the task's socket NUMBER, the first that the call takes, borrowed until it is answered;
+ * the same one when the call is run again. Where pidfd_getfd is
  * barred it is one that was made here (sock_table). Negative errno.
  */
 int sock_copy(struct call *call, int number);
+/* ANSWER_WORKER of a whole call: has it run again on a worker; waits for room there, so that a
+ * crowd does not fail. */
+struct verdict sock_to_worker(struct call *call);
 /* The verdict for a socket that sock_copy could not give. */
 struct verdict sock_no_copy(struct call *call, const char *op, int error);
 /* Milliseconds of CLOCK_MONOTONIC at which SO_SNDTIMEO of FD ends, counted from NOW_MS; 0: never.

@@ -104,6 +104,12 @@ struct verdict call_wait(struct call *call, const struct pending_op *op)
 	return verdict_errno(EAGAIN);
 }
 
+bool call_may_work(const struct call *call)
+{
+	(void)call;
+	return true;
+}
+
 struct verdict call_refuse(struct call *call, const struct refusal *refusal)
 {
 	(void)call;

@@ -48,9 +48,10 @@ static struct verdict finish_tcp(struct call *call, struct pending_op *op, bool 
 /* A listener whose queue is full: tried again from the start, where it may block. */
 static struct verdict try_again(struct call *call, struct pending_op *op, bool timed_out)
 {
-	(void)call;
 	(void)op;
-	return timed_out ? verdict_errno(EAGAIN) : (struct verdict){.answer = ANSWER_WORKER};
+	if (timed_out)
+		return verdict_errno(EAGAIN);
+	return (struct verdict){.answer = call_may_work(call) ? ANSWER_WORKER : ANSWER_PENDING};
 }
 
 static struct verdict wait_for(struct call *call, int fd, const struct sock_info *info)
@@ -105,7 +106,7 @@ static struct verdict act(struct call *call, int fd, const struct sock_info *inf
 {
 	bool disconnects = target->addr.sa.sa_family == AF_UNSPEC;
 	if (!call->on_worker && info->type != SOCK_DGRAM && !disconnects)
-		return (struct verdict){.answer = ANSWER_WORKER};
+		return sock_to_worker(call);
 	if (!call_is_alive(call))
 		return (struct verdict){.answer = ANSWER_GONE};
 	int code = connect_now(call->box, fd, info, &target->addr);
@@ -136,6 +137,6 @@ struct verdict handle_connect(struct call *call)
 	if (r < 0)
 		return verdict_errno(-r);
 	if (!sock_judge(call, op_name, &info, &asked, &target, &verdict))
-		return verdict;
+		return verdict.answer == ANSWER_WORKER ? sock_to_worker(call) : verdict;
 	return act(call, fd, &info, &target);
 }

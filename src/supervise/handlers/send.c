@@ -247,7 +247,9 @@ struct verdict handle_send(struct call *call)
 	if (op->many && !op->n)
 		return verdict_value(0);
 	if ((op->msg.total > LOOP_BYTES || op->n > LOOP_MESSAGES) && !call->on_worker)
-		return (struct verdict){.answer = ANSWER_WORKER};
+		return sock_to_worker(call);
 	struct verdict verdict = run(call, op, &waits);
+	if (verdict.answer == ANSWER_WORKER)
+		return sock_to_worker(call);
 	return waits ? wait_for(call, take_ptr(op)) : verdict;
 }
