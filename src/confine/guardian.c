@@ -90,6 +90,29 @@ static void make_tmpdir(struct job *job)
 	*job->tmp_env = NULL;
 }
 
+/*
+ * What stands for /dev/shm is the sandbox's; the directory around it, in which the supervisor makes
+ * listings, is not. Without it the run goes on, and those places stay shut.
+ */
+static void make_place(struct job *job)
+{
+	if (!job->place_name)
+		return;
+	long r = raw_syscall3(SYS_mkdirat, job->place_fd, job->place_name, 0711);
+	if (r < 0) {
+		job->place_name = NULL; /* nothing may be removed later that is not ours */
+		return;
+	}
+	int dir = raw_openat(job->place_fd, job->place_name,
+			     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	if (dir < 0)
+		return;
+	raw_syscall3(SYS_mkdirat, dir, "shm", 0700);
+	if (job->set_ids)
+		raw_syscall5(SYS_fchownat, dir, "shm", job->uid, job->gid, 0);
+	raw_close(dir);
+}
+
 /* A terminal for the command, from the base's own devpts where there is one. */
 static int make_pty(struct guardian *g)
 {
@@ -121,7 +144,7 @@ static void close_rest(struct guardian *g)
 {
 	struct job *job = g->job;
 	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	job->lock_fd, job->dir_fd,
-		      job->tmp_fd, job->top_fd,	    g->exec_fd, g->listener};
+		      job->tmp_fd, job->top_fd,	    g->exec_fd, g->listener,  job->place_fd};
 	job_close_except(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -185,6 +208,7 @@ static int setup_plain(struct guardian *g)
 {
 	struct job *job = g->job;
 	make_tmpdir(job);
+	make_place(job);
 	raw_syscall2(SYS_setpgid, 0, 0);
 	long r = raw_syscall5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0)

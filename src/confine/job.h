@@ -198,11 +198,13 @@ struct job {
 	const char *dir_name; /* emptied and removed at the end */
 	int top_fd; /* what holds the runtime directory, to remove it if it is empty then */
 	const char *top_name;
-	int tmp_fd;	      /* directory that holds TMP_NAME; -1: none */
-	const char *tmp_name; /* private TMPDIR to be made there */
-	char **tmp_env;	      /* the variable's place, the last one, in ENVP */
-	int tmp_rule;	      /* its rule */
-	int exec_pipe;	      /* the child's end, closed by a successful exec; -1: none */
+	int tmp_fd;		/* directory that holds TMP_NAME; -1: none */
+	const char *tmp_name;	/* private TMPDIR to be made there */
+	char **tmp_env;		/* the variable's place, the last one, in ENVP */
+	int tmp_rule;		/* its rule */
+	int place_fd;		/* directory that holds PLACE_NAME; -1: none */
+	const char *place_name; /* what stands for /proc and its like, to be made there */
+	int exec_pipe;		/* the child's end, closed by a successful exec; -1: none */
 	int32_t host_pid;
 
 	const char *guardian_path; /* program for a guardian with its own address space */

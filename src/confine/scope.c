@@ -68,6 +68,8 @@ void job_cleanup(struct job *job)
 {
 	if (job->tmp_fd >= 0 && job->tmp_name)
 		raw_remove_tree(job->tmp_fd, job->tmp_name);
+	if (job->place_fd >= 0 && job->place_name)
+		raw_remove_tree(job->place_fd, job->place_name);
 	if (job->dir_fd >= 0 && job->dir_name)
 		raw_remove_tree(job->dir_fd, job->dir_name);
 	if (job->top_fd >= 0 && job->top_name)

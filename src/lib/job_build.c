@@ -165,6 +165,7 @@ static int job_new(bool shared_file, bool separate_vm, size_t size, struct job *
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = -1;
 	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->dir_fd = job->tmp_fd = -1;
+	job->place_fd = -1;
 	job->exec_pipe = job->top_fd = job->state.listener = -1;
 	*ret_job = job;
 	return 0;
@@ -536,6 +537,9 @@ int job_build(struct job_request *req, struct job **ret_job, struct sandlock_err
 	job->tmp_fd = req->tmp_fd;
 	if (req->tmp_name)
 		job->tmp_name = job_strdup(job, req->tmp_name);
+	job->place_fd = req->place_fd;
+	if (req->place_name)
+		job->place_name = job_strdup(job, req->place_name);
 	job->dir_fd = req->registry.dir_fd;
 	job->lock_fd = req->registry.lock_fd;
 	job->top_fd = req->registry.top_fd;

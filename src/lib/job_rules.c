@@ -84,7 +84,24 @@ static void add_own_terminal(struct rule_list *list, const struct job *job)
 	}
 }
 
-static void add_standard(struct rule_list *list)
+/*
+ * A new terminal harms nobody. Which of those that there are may be opened, and all else that the
+ * base would make private, is the supervisor's to judge.
+ */
+static void add_plain(const struct job_request *req, struct rule_list *list)
+{
+	if (req->rung != RUNG_PLAIN)
+		return;
+	add_device(list, "/dev/ptmx", false);
+	if (!req->place_name)
+		return;
+	auto_free char *path = xasprintf("%s/%s/shm", req->place_top, req->place_name);
+	struct job_rule *rule = add_rule(list, path, RIGHTS_ALL);
+	rule->optional = 1;
+	rule->quiet = 1;
+}
+
+static void add_standard(const struct job_request *req, struct rule_list *list)
 {
 	static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 					      "/dev/random", "/dev/urandom", "/dev/tty"};
@@ -92,7 +109,7 @@ static void add_standard(struct rule_list *list)
 		add_device(list, devices[i], false);
 	add_own_terminal(list, list->job);
 	if (!list->job->base)
-		return;
+		return add_plain(req, list);
 	static const struct {
 		const char *path;
 		uint64_t access;
@@ -218,7 +235,7 @@ int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_err
 	job->clones = job_alloc(job, list.room * sizeof(*job->clones));
 	if (job->rules && job->clones) {
 		add_grants(req, &list);
-		add_standard(&list);
+		add_standard(req, &list);
 		plan_open_files(job);
 	} else {
 		list.failed = -E2BIG;

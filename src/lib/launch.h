@@ -80,6 +80,9 @@ struct job_request {
 	struct registry_entry registry;
 	int tmp_fd;
 	char *tmp_name;
+	int place_fd; /* what holds PLACE_NAME, as job.h has it */
+	char *place_name;
+	const char *place_top; /* the name of PLACE_FD */
 	struct strv *warnings; /* appended to */
 	int failed_step;       /* out: enum job_step of a failed launch */
 	int failed_errno;      /* out: what it failed with */

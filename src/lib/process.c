@@ -81,8 +81,27 @@ static void choose_tmpdir(struct job_request *req)
 		req->tmp_name = xasprintf("sandlock-%016llx", (unsigned long long)random);
 }
 
+/* Likewise what stands for /proc, /dev/pts and /dev/shm; on a tmpfs where there is one. */
+static void choose_place(struct job_request *req)
+{
+	uint64_t random = 0;
+	if (req->rung != RUNG_PLAIN ||
+	    getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return;
+	req->place_top = "/dev/shm";
+	req->place_fd = open(req->place_top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (req->place_fd < 0) {
+		req->place_top = "/tmp";
+		req->place_fd = open(req->place_top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (req->place_fd >= 0)
+		req->place_name = xasprintf("sandlock-%016llx-box", (unsigned long long)random);
+}
+
 static void request_done(struct job_request *req, bool started)
 {
+	util_close(req->place_fd);
+	free(req->place_name);
 	util_close(req->tmp_fd);
 	free(req->tmp_name);
 	if (!started && req->registry.name) {
@@ -126,7 +145,10 @@ static int spawn_on(struct sandlock_policy *policy, struct job_request *req,
 	int r = 0;
 	req->tmp_fd = req->registry.dir_fd = req->registry.lock_fd = req->registry.top_fd = -1;
 	req->tmp_name = NULL;
+	req->place_fd = -1;
+	req->place_name = NULL;
 	choose_tmpdir(req);
+	choose_place(req);
 	if (req->rung != RUNG_NONE)
 		r = registry_claim(req->policy->name, &req->registry, req->warnings, err);
 	if (r == 0)
@@ -325,6 +347,7 @@ int sandlock_exec(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 				  .rung = RUNG_NONE,
 				  .in_place = true,
 				  .tmp_fd = -1,
+				  .place_fd = -1,
 				  .registry = {.dir_fd = -1, .lock_fd = -1, .top_fd = -1},
 				  .warnings = &policy->warnings};
 	struct job *job = NULL;

@@ -26,6 +26,7 @@
 #include "lib/call_reason.h"
 #include "lib/loop_thread.h"
 #include "policy/filter.h"
+#include "supervise/places.h"
 #include "supervise/sock.h"
 #include "supervise/supervisor.h"
 #include "sys/uapi.h"
@@ -153,6 +154,9 @@ int supervision_plan(struct job_request *req, struct sandlock_error *err)
 		m->notify |= FILTER_NOTIFY_METADATA;
 	if (base && geteuid() != 0 && has_other_groups())
 		m->notify |= FILTER_NOTIFY_CHOWN;
+	/* readlink and stat stay the kernel's: they read no contents (SECURITY.md). */
+	if (!base)
+		m->notify |= FILTER_NOTIFY_OPEN | FILTER_NOTIFY_NAMES | FILTER_NOTIFY_TUNE;
 	if (base && p->fs_write.n > 1)
 		m->notify |= FILTER_NOTIFY_LINK;
 	return 0;
@@ -269,6 +273,10 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->n_inherited = m->n_inherited;
 	if (job->tmp_name)
 		box->tmpdir = xasprintf("/tmp/%s", job->tmp_name);
+	if (job->place_name) {
+		auto_free char *dir = xasprintf("%s/%s", req->place_top, req->place_name);
+		box->places = places_new(dir);
+	}
 	add_grants(job, p, box);
 	box->socks = take_ptr(p->socks);
 	return box;

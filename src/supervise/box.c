@@ -6,6 +6,7 @@
 
 #include "base/util.h"
 #include "policy/policy.h"
+#include "supervise/places.h"
 #include "supervise/sock.h"
 
 void box_release(struct box *box)
@@ -15,4 +16,5 @@ void box_release(struct box *box)
 	sock_table_free(box->socks);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
+	places_free(box->places);
 }

@@ -12,6 +12,7 @@
 #include "supervise/grants.h"
 
 struct policy;
+struct places;
 struct sock_table;
 
 struct box {
@@ -20,11 +21,11 @@ struct box {
 	_Atomic int root_plus_one;   /* owned: the tasks' root (walk.h) and one; 0: not yet known */
 	struct grants grants;
 	struct sock_table *socks; /* owned (sock.h) */
-	bool base;	    /* in its own namespaces, read-only mounts behind it */
-	bool as_root;	    /* started by root: acts with the task's rights only (act.h) */
-	bool have_getfd;    /* pidfd_getfd works here */
-	bool have_vm_read;  /* process_vm_readv works here, else /proc/PID/mem */
-	pid_t guardian_pid; /* as this process sees it */
+	bool base;		  /* in its own namespaces, read-only mounts behind it */
+	bool as_root;		  /* started by root: acts with the task's rights only (act.h) */
+	bool have_getfd;	  /* pidfd_getfd works here */
+	bool have_vm_read;	  /* process_vm_readv works here, else /proc/PID/mem */
+	pid_t guardian_pid;	  /* as this process sees it */
 	/* Ids: what the sandbox calls UID/GID is HOST_UID/HOST_GID outside. */
 	uint32_t uid, gid;
 	uint32_t host_uid, host_gid;
@@ -35,7 +36,8 @@ struct box {
 	} inherited[3];
 	size_t n_inherited;
 	bool trap_link, trap_chown;
-	char *tmpdir; /* private TMPDIR without the base, NULL: none */
+	char *tmpdir;	       /* private TMPDIR without the base, NULL: none */
+	struct places *places; /* owned; /proc and its like without the base, NULL: none */
 };
 
 /* Releases what BOX holds but its listener and itself. */

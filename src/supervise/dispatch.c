@@ -9,6 +9,8 @@
 #include "supervise/supervisor_internal.h"
 
 static const call_handler handlers[FAMILY_COUNT] = {
+	[FAMILY_CREATE] = handle_names,	     [FAMILY_OPEN] = handle_open,
+	[FAMILY_REMOVE] = handle_names,	     [FAMILY_TUNE] = handle_tune,
 	[FAMILY_BIND] = handle_listen,	     [FAMILY_CONNECT] = handle_connect,
 	[FAMILY_LINK] = handle_link,	     [FAMILY_LOCK] = handle_lock,
 	[FAMILY_METADATA] = handle_metadata, [FAMILY_SEND] = handle_send,
@@ -24,5 +26,7 @@ struct verdict dispatch_call(struct call *call)
 	if (call->data.arch != filter_audit_arch(filter_native_arch()) || !call->row)
 		return verdict_errno(ENOSYS);
 	call_handler handler = handlers[call->row->family];
+	if (handler == handle_link && !call->box->base)
+		handler = handle_names;
 	return handler ? handler(call) : verdict_errno(EPERM);
 }

@@ -16,9 +16,10 @@
 
 #include "base/util.h"
 #include "supervise/box.h"
+#include "supervise/own.h"
 #include "sys/at.h"
 
-enum { PROC_ROOT_INO = 1, LEVELS_MAX = 33, DEPTH_MAX = 5, ANCESTORS_MAX = 4096 };
+enum { PROC_ROOT_INO = 1, LEVELS_MAX = 33, DEPTH_MAX = 5 };
 
 /* A process as the kernel numbers it: from the namespace of the procfs inwards. */
 struct who {
@@ -88,47 +89,6 @@ static bool same_group(const struct who *a, const struct who *b)
 	return same_space(a, b) && a->group[a->n - 1] == b->group[b->n - 1];
 }
 
-/* Parent and start time of a process of this process's own procfs. */
-static int read_parent(pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
-{
-	char path[32];
-	char text[1024];
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	ssize_t n = at_read_file(AT_FDCWD, path, text, sizeof(text));
-	if (n < 0)
-		return (int)n;
-	char *p = strrchr(text, ')'); /* the name before it is the process's own choice */
-	/* State, parent; the start time is the 20th word behind the name. */
-	for (int word = 1; p && word <= 20; word++) {
-		p = strchr(p + 1, ' ');
-		if (p && word == 2)
-			*ret_parent = (pid_t)strtol(p + 1, NULL, 10);
-		if (p && word == 20)
-			*ret_start = strtoull(p + 1, NULL, 10);
-	}
-	return p ? 0 : -ESRCH;
-}
-
-/*
- * Whether PID descends from the guardian. A number that was given anew on the way shows by a parent
- * younger than its child.
- */
-static bool descends(pid_t pid, pid_t guardian)
-{
-	unsigned long long child_start = ~0ULL;
-	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-		pid_t parent = 0;
-		unsigned long long start = 0;
-		if (read_parent(pid, &parent, &start) < 0 || start > child_start)
-			return false;
-		if (pid == guardian)
-			return i > 0;
-		child_start = start;
-		pid = parent;
-	}
-	return false;
-}
-
 /* Whether the task may follow the links of the process whose directory DIR is. */
 static int check_member(struct call *call, int dir)
 {
@@ -146,7 +106,7 @@ static int check_member(struct call *call, int dir)
 		return -EACCES;
 	if (call->box->base)
 		return other.group[other.n - 1] != 1 ? 0 : -EACCES;
-	return descends(other.group[other.n - 1], call->box->guardian_pid) ? 0 : -EACCES;
+	return own_process(call->box, other.group[other.n - 1]) ? 0 : -EACCES;
 }
 
 /* The process's directory above DIR, which may be that itself: the one below the procfs's root. */

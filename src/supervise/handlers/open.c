@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening by path without the base. Most opens have nothing to do with /proc, /dev/pts or /dev/shm,
+ * and the kernel goes on with them: Landlock is their guard, and it grants nothing of these three,
+ * so that a path exchanged meanwhile gains nothing. What does lead there is judged here by the
+ * object that the task's path means, and that very object is opened and given to it.
+ *
+ * The first look is a cheap one and costs most opens two system calls. It may be taken with this
+ * process's own /proc/self: only whether the path leads to such a file system counts, and where
+ * that could differ (links that jump, names that are not there) the careful walk decides.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "supervise/act.h"
+#include "supervise/box.h"
+#include "supervise/grants.h"
+#include "supervise/handlers/handlers.h"
+#include "supervise/handlers/special.h"
+#include "supervise/own.h"
+#include "supervise/pending.h"
+#include "supervise/places.h"
+#include "supervise/resolve.h"
+#include "sys/at.h"
+
+/* --- The call --------------------------------------------------------------------------------- */
+
+static int read_how(struct call *call, struct open_request *ret)
+{
+	struct open_how how;
+	if (call_arg(call, 3) < sizeof(how))
+		return -EINVAL;
+	int r = call_read(call, call_arg(call, 2), &how, sizeof(how));
+	if (r < 0)
+		return r;
+	ret->flags = how.flags;
+	ret->mode = (mode_t)how.mode;
+	ret->resolve = how.resolve;
+	/* Bounds on the way that a path takes: who sets them means no place of ours. */
+	return how.resolve & ~(uint64_t)(RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS) ? -EXDEV : 0;
+}
+
+static int read_request(struct call *call, struct open_request *ret)
+{
+	const char *name = call->row->name;
+	unsigned int path = str_starts(name, "openat");
+	ret->dirfd = path ? call_int(call, 0) : AT_FDCWD;
+	ret->resolve = 0;
+	ret->mapped = false;
+	ssize_t n = call_read_str(call, call_arg(call, path), ret->text, sizeof(ret->text));
+	if (n <= 0)
+		return n < 0 ? (int)n : -ENOENT;
+	if (str_eq(name, "openat2"))
+		return read_how(call, ret);
+	bool creat = str_eq(name, "creat");
+	ret->flags = creat ? O_CREAT | O_WRONLY | O_TRUNC : (uint32_t)call_int(call, path + 1);
+	ret->mode = (mode_t)call_int(call, creat ? 1 : path + 2);
+	return 0;
+}
+
+/* --- Where it leads --------------------------------------------------------------------------- */
+
+enum lead { LEAD_ELSEWHERE, LEAD_SPECIAL, LEAD_UNKNOWN };
+
+/* The object at the end of TEXT: 0 or a negative errno. */
+static int look(int start, const char *text, uint64_t flags, uint64_t resolve, struct at_info *ret)
+{
+	auto_close int fd = at_open(start, text, flags, resolve);
+	return fd < 0 ? fd : at_info(fd, ret);
+}
+
+/* A name that is to be made, or whose absence may be due to our own /proc/self. */
+static enum lead lead_of_absent(int start, const struct open_request *req, uint64_t cached)
+{
+	struct at_info info;
+	/* Not even a mount was crossed: /proc is one. */
+	int r = look(start, req->text, 0, RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | cached, &info);
+	return r == -ENOENT || r == -ENOTDIR ? LEAD_ELSEWHERE : LEAD_SPECIAL;
+}
+
+static enum lead lead_of(const struct call *call, int start, const struct open_request *req)
+{
+	struct at_info info;
+	uint64_t cached = call->on_worker ? 0 : RESOLVE_CACHED;
+	uint64_t flags = req->flags & O_NOFOLLOW;
+	int r = look(start, req->text, flags, RESOLVE_NO_SYMLINKS | cached, &info);
+	if (r == -ELOOP && !(req->resolve & RESOLVE_NO_SYMLINKS)) {
+		r = look(start, req->text, flags, RESOLVE_NO_MAGICLINKS | cached, &info);
+		if (r == -ELOOP)
+			return LEAD_SPECIAL;
+		if (r == -ENOENT || r == -ENOTDIR)
+			return lead_of_absent(start, req, cached);
+	}
+	if (r == -EAGAIN)
+		return LEAD_UNKNOWN;
+	if (r < 0)
+		return LEAD_ELSEWHERE;
+	return places_find(call->box->places, &info) ? LEAD_SPECIAL : LEAD_ELSEWHERE;
+}
+
+/* A path relative to a stand-in is meant relative to the real place. */
+static void map_stand_in(const struct call *call, int start, struct open_request *req)
+{
+	struct at_info info;
+	char real[PATH_MAX];
+	if (at_info(start, &info) < 0 ||
+	    !places_real_name(call->box->places, start, &info, real, sizeof(real)))
+		return;
+	auto_free char *joined = xasprintf("%s/%s", real, req->text);
+	if (strlen(joined) >= sizeof(req->text))
+		return;
+	snprintf(req->text, sizeof(req->text), "%s", joined);
+	req->mapped = true;
+	req->dirfd = AT_FDCWD;
+}
+
+static enum lead find_lead(struct call *call, struct open_request *req)
+{
+	if (req->text[0] == '/')
+		return lead_of(call, AT_FDCWD, req);
+	auto_close int start = call_fd_path(call, req->dirfd);
+	if (start < 0)
+		return LEAD_ELSEWHERE;
+	map_stand_in(call, start, req);
+	return req->mapped ? LEAD_SPECIAL : lead_of(call, start, req);
+}
+
+/* --- Serving ---------------------------------------------------------------------------------- */
+
+struct verdict special_reopen(const struct open_request *req, const struct resolved *r)
+{
+	const uint64_t taken = O_ACCMODE | O_APPEND | O_DIRECT | O_DIRECTORY | O_LARGEFILE |
+			       O_NOATIME | O_NONBLOCK | O_SYNC | O_DSYNC | O_TRUNC;
+	char link[40];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fd);
+	if ((req->flags & O_NOFOLLOW) && S_ISLNK(r->mode) && !(req->flags & O_PATH))
+		return verdict_errno(ELOOP);
+	/* The kernel puts no O_PATH descriptor into a task: one for reading takes its place. */
+	int flags = (int)(req->flags & taken) | O_CLOEXEC | O_NOCTTY;
+	int fd = open(link, flags);
+	return fd < 0 ? verdict_errno(errno) : verdict_fd(fd, req->flags & O_CLOEXEC);
+}
+
+static bool only_reads(const struct open_request *req)
+{
+	return (req->flags & O_ACCMODE) == O_RDONLY && !(req->flags & O_TRUNC);
+}
+
+static struct verdict list(struct call *call, const struct open_request *req, enum place place)
+{
+	if (!only_reads(req))
+		return verdict_errno(EISDIR);
+	int fd = places_list(call->box->places, call->box, place);
+	return fd < 0 ? verdict_errno(-fd) : verdict_fd(fd, req->flags & O_CLOEXEC);
+}
+
+/* Numbers are processes; all else below /proc is the machine's, as in the base. */
+static struct verdict open_proc(struct call *call, const struct open_request *req,
+				const struct resolved *r)
+{
+	char *end;
+	if (!str_starts(r->path, "/proc/"))
+		return verdict_continue(); /* another procfs: Landlock's */
+	pid_t pid = (pid_t)strtol(r->path + strlen("/proc/"), &end, 10);
+	bool numbered = end > r->path + strlen("/proc/") && (*end == '/' || *end == '\0');
+	/*
+	 * Looked at after the object is held: a process that has ended by now cannot be opened any
+	 * more, so the number is that of the object's process still.
+	 */
+	if (numbered && pid != call->tid && !own_process(call->box, pid))
+		return verdict_errno(ENOENT);
+	if ((req->flags & O_PATH) && !req->mapped)
+		return verdict_continue();
+	if (!only_reads(req))
+		return grants_find(&call->box->grants, r->path, GRANT_WRITE)
+			       ? verdict_continue()
+			       : verdict_errno(EACCES);
+	return special_reopen(req, r);
+}
+
+static struct verdict open_pts(struct call *call, const struct open_request *req,
+			       const struct resolved *r)
+{
+	char *end;
+	const char *name = r->path + strlen("/dev/pts/");
+	if (!str_starts(r->path, "/dev/pts/") ||
+	    grants_find(&call->box->grants, r->path, GRANT_DEVICE) ||
+	    grants_find(&call->box->grants, r->path, GRANT_READ))
+		return verdict_continue();
+	unsigned long index = strtoul(name, &end, 10);
+	if (end == name || *end)
+		return verdict_continue();
+	if (!own_terminal(call->box, call->tid, (unsigned int)index))
+		return verdict_errno(ENOENT);
+	return special_reopen(req, r);
+}
+
+/* By ".." out of a stand-in: the kernel would go elsewhere. */
+static struct verdict open_granted(struct call *call, const struct open_request *req,
+				   const struct resolved *r)
+{
+	unsigned int right = only_reads(req) ? GRANT_READ : GRANT_WRITE;
+	if ((!S_ISREG(r->mode) && !S_ISDIR(r->mode)) || r->anonymous ||
+	    !grants_find(&call->box->grants, r->path, right))
+		return verdict_errno(EACCES);
+	return special_reopen(req, r);
+}
+
+static enum place find_listing(const struct resolved *r)
+{
+	if (str_eq(r->path, "/proc"))
+		return PLACE_PROC;
+	return str_eq(r->path, "/dev/pts") ? PLACE_PTS : PLACE_NONE;
+}
+
+/* Between act_begin and act_end. PLACE_NONE in RET_LIST: the verdict is made. */
+static struct verdict serve_object(struct call *call, const struct open_request *req,
+				   enum place *ret_list)
+{
+	AUTO(resolved_done) struct resolved r = RESOLVED_INIT;
+	unsigned int flags = req->flags & O_NOFOLLOW ? RESOLVE_NOFOLLOW : 0;
+	int e = resolve_path(call, req->dirfd, req->text, flags, &r);
+	/* What cannot be found the kernel knows how to answer, but for processes of others. */
+	if (e < 0)
+		return req->mapped || (e == -ENOENT && !(req->flags & O_CREAT))
+			       ? verdict_errno(-e)
+			       : verdict_continue();
+	struct at_info info = {.dev = r.dev, .ino = r.ino};
+	enum place place = places_find(call->box->places, &info);
+	*ret_list = find_listing(&r);
+	if (*ret_list && (req->flags & O_PATH) && !req->mapped) {
+		*ret_list = PLACE_NONE;
+		return verdict_continue();
+	}
+	if (place == PLACE_PROC)
+		return open_proc(call, req, &r);
+	if (place == PLACE_PTS)
+		return open_pts(call, req, &r);
+	if (place == PLACE_SHM)
+		return shm_is_granted(call, "") ? verdict_continue() : shm_open_rest(call, req, "");
+	return req->mapped ? open_granted(call, req, &r) : verdict_continue();
+}
+
+static struct verdict serve(struct call *call, const struct open_request *req)
+{
+	struct act act;
+	enum place listing = PLACE_NONE;
+	int e = act_begin(call->box, &act);
+	if (e < 0)
+		return verdict_errno(-e);
+	struct verdict verdict = serve_object(call, req, &listing);
+	act_end(&act);
+	return listing ? list(call, req, listing) : verdict;
+}
+
+static struct verdict serve_shm(struct call *call, const struct open_request *req, const char *rest)
+{
+	AUTO(act_end) struct act act;
+	int e = act_begin(call->box, &act);
+	return e < 0 ? verdict_errno(-e) : shm_open_rest(call, req, rest);
+}
+
+/* --- On a worker ------------------------------------------------------------------------------ */
+
+static struct verdict try_worker(struct call *call, struct pending_op *op, bool timed_out)
+{
+	(void)op;
+	(void)timed_out;
+	return (struct verdict){.answer = call_may_work(call) ? ANSWER_WORKER : ANSWER_PENDING};
+}
+
+/* No open fails because many are made at once. */
+static struct verdict to_worker(struct call *call)
+{
+	struct pending_op op = {.fd = -1, .resume = try_worker, .retry_ms = 1};
+	return call_may_work(call) ? (struct verdict){.answer = ANSWER_WORKER}
+				   : call_wait(call, &op);
+}
+
+struct verdict handle_open(struct call *call)
+{
+	struct open_request req;
+	if (!call->box->places || read_request(call, &req) < 0)
+		return verdict_continue();
+	const char *rest = shm_rest(call, req.dirfd, req.text);
+	if (rest && !shm_is_granted(call, rest))
+		return call->on_worker ? serve_shm(call, &req, rest) : to_worker(call);
+	enum lead lead = find_lead(call, &req);
+	if (lead == LEAD_ELSEWHERE)
+		return verdict_continue();
+	return call->on_worker ? serve(call, &req) : to_worker(call);
+}
