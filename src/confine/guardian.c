@@ -225,6 +225,12 @@ static void take_table(struct guardian *g)
 	g->shares_table = false;
 	g->listener = g->job->state.listener;
 	close_rest(g);
+	if (g->listener < 0)
+		return;
+	if (report_fd(g, REPORT_LISTENER, g->listener) < 0)
+		g->ending = true; /* nobody could answer its calls */
+	raw_close(g->listener);
+	g->listener = -1;
 }
 
 /* The exec pipe has ended: the command executes, or what kept it from that is recorded. */
@@ -234,13 +240,8 @@ static void exec_is_decided(struct guardian *g)
 	g->exec_fd = -1;
 	if (__atomic_load_n(&g->job->state.step, __ATOMIC_ACQUIRE) != STEP_NONE)
 		g->ending = true;
-	else if (g->listener < 0)
+	else
 		report(g, REPORT_STARTED, 0);
-	else if (report_fd(g, REPORT_STARTED, g->listener) < 0)
-		g->ending = true; /* nobody could answer its calls */
-	if (g->listener >= 0)
-		raw_close(g->listener);
-	g->listener = -1;
 }
 
 /* The child has left the shared table (a byte), or executes or is gone (the end of the pipe). */
@@ -248,7 +249,7 @@ static void on_exec_pipe(struct guardian *g)
 {
 	char byte = 0;
 	long r = raw_syscall3(SYS_read, g->exec_fd, &byte, 1);
-	if (r == 1)
+	if (r == 1 && g->shares_table)
 		take_table(g);
 	else if (r != -EINTR)
 		exec_is_decided(g);

@@ -182,9 +182,11 @@ struct job {
 	/*
 	 * The filter has a listener. Until it is installed, child and guardian share their
 	 * descriptor table, so that the guardian can hand the listener to the host by a call that
-	 * no filter traps, and the child need not wait for that.
+	 * no filter traps, and the child need not wait for that: should the filter trap what it
+	 * does until its exec, or the exec itself, the host serves it already.
 	 */
 	bool notify;
+	uint64_t start_mark; /* filter_spec.start_mark: in register 5 of the start's own calls */
 	uint64_t
 		soft_open_files; /* the limit to go back to before the exec; 0: it was not raised */
 
@@ -224,7 +226,8 @@ enum job_command { JOB_KILL = 'K', JOB_SIGNAL = 'S' };
 enum job_report {
 	REPORT_CHILD = 'P',   /* sent by the child itself: its credentials carry the pid */
 	REPORT_PTY = 'T',     /* carries the master side */
-	REPORT_STARTED = 'x', /* the command is executing; carries the listener, if there is one */
+	REPORT_LISTENER = 'l', /* carries the child's listener, before it executes anything */
+	REPORT_STARTED = 'x',  /* the command is executing */
 	REPORT_STOPPED = 's', /* value: signal */
 	REPORT_CONTINUED = 'c',
 };

@@ -12,6 +12,7 @@
 
 #include "base/strv.h"
 #include "lib/notify.h"
+#include "policy/filter.h"
 #include "policy/policy.h"
 #include "sandlock/sandlock.h"
 #include "sys/landlock.h"
@@ -77,6 +78,7 @@ struct job_request {
 	enum rung rung;
 	bool in_place;
 	struct mediation mediation;
+	struct filter_spec filter_spec; /* out: what the installed filter was built from */
 	struct registry_entry registry;
 	int tmp_fd;
 	char *tmp_name;

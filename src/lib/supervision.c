@@ -247,6 +247,21 @@ static void on_box_event(void *data, const struct event *event)
 	supervision_event(p, &copy, true);
 }
 
+/* What the filter would be without --explain, and what else --allow-metadata would open. */
+static void add_filters(const struct job_request *req, struct box *box)
+{
+	struct filter_spec spec = req->filter_spec;
+	box->explain = spec.explain;
+	if (!spec.explain)
+		return;
+	/* Where one of them cannot be made, it has no instructions and so allows nothing. */
+	spec.explain = false;
+	filter_build(&spec, &box->plain_filter, NULL);
+	spec.allow_metadata = true;
+	if (!req->filter_spec.allow_metadata)
+		filter_build(&spec, &box->open_filter, NULL);
+}
+
 static struct box *make_box(struct job_request *req, struct sandlock_process *p, int listener)
 {
 	const struct mediation *m = &req->mediation;
@@ -278,6 +293,7 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 		box->places = places_new(dir);
 	}
 	add_grants(job, p, box);
+	add_filters(req, box);
 	box->socks = take_ptr(p->socks);
 	return box;
 }

@@ -16,5 +16,7 @@ void box_release(struct box *box)
 	sock_table_free(box->socks);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
+	filter_program_done(&box->plain_filter);
+	filter_program_done(&box->open_filter);
 	places_free(box->places);
 }

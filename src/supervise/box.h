@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "policy/filter.h"
 #include "supervise/grants.h"
 
 struct policy;
@@ -36,6 +37,10 @@ struct box {
 	} inherited[3];
 	size_t n_inherited;
 	bool trap_link, trap_chown;
+	bool explain; /* tell of the kernel's own refusals as well (explain.h) */
+	/* Then: what the filter would be without it, and with --allow-metadata as well. */
+	struct filter_program plain_filter;
+	struct filter_program open_filter;
 	char *tmpdir;	       /* private TMPDIR without the base, NULL: none */
 	struct places *places; /* owned; /proc and its like without the base, NULL: none */
 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "policy/filter.h"
+#include "supervise/explain.h"
 #include "supervise/supervisor_internal.h"
 
 static const call_handler handlers[FAMILY_COUNT] = {
@@ -18,6 +19,14 @@ static const call_handler handlers[FAMILY_COUNT] = {
 	[FAMILY_XATTR] = handle_xattr,
 };
 
+static struct verdict handle(struct call *call)
+{
+	call_handler handler = handlers[call->row->family];
+	if (handler == handle_link && !call->box->base)
+		handler = handle_names;
+	return handler ? handler(call) : verdict_errno(EPERM);
+}
+
 struct verdict dispatch_call(struct call *call)
 {
 	/* A task that this process cannot name (another PID namespace) cannot be judged. */
@@ -25,8 +34,5 @@ struct verdict dispatch_call(struct call *call)
 		return verdict_errno(EPERM);
 	if (call->data.arch != filter_audit_arch(filter_native_arch()) || !call->row)
 		return verdict_errno(ENOSYS);
-	call_handler handler = handlers[call->row->family];
-	if (handler == handle_link && !call->box->base)
-		handler = handle_names;
-	return handler ? handler(call) : verdict_errno(EPERM);
+	return call->box->explain ? explain_call(call, handle) : handle(call);
 }

@@ -20,12 +20,6 @@
 
 enum { ANCESTORS_MAX = 4096, PROCESSES_MAX = 65536, TERMINALS_MAX = 4096 };
 
-static void dir_done_cleanup(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 /* Parent and start time of a process or thread. */
 static int read_parent(pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
 {
@@ -89,10 +83,10 @@ static bool add_children_of(struct pid_list *list, int task_dir, const char *tid
 	char path[NAME_MAX + 16];
 	pid_t pid;
 	snprintf(path, sizeof(path), "%s/children", tid);
-	auto_close int fd = openat(task_dir, path, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = at_open_entry(task_dir, path, O_RDONLY, 0);
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!f)
-		return errno == ESRCH;
+		return fd == -ESRCH;
 	(void)take_fd(&fd);
 	while (fscanf(f, "%d", &pid) == 1)
 		add_pid(list, pid);
@@ -105,12 +99,13 @@ static bool add_children(struct pid_list *list, pid_t pid)
 {
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	AUTO(dir_done) DIR *dir = opendir(path);
+	AUTO(at_dir_done) DIR *dir = at_dir(AT_FDCWD, path);
 	bool known = true;
+	struct at_info info;
 	for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
 		if (e->d_name[0] != '.')
 			known &= add_children_of(list, dirfd(dir), e->d_name) ||
-				 faccessat(dirfd(dir), e->d_name, F_OK, 0) < 0;
+				 at_info_of(dirfd(dir), e->d_name, &info) < 0;
 	}
 	return known;
 }
@@ -118,7 +113,7 @@ static bool add_children(struct pid_list *list, pid_t pid)
 /* All processes of the machine, each traced to its ancestors. */
 static void add_descendants_slowly(const struct box *box, struct pid_list *list)
 {
-	AUTO(dir_done) DIR *dir = opendir("/proc");
+	AUTO(at_dir_done) DIR *dir = at_dir(AT_FDCWD, "/proc");
 	for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
 		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
 		if (pid > 1 && own_process(box, pid))
@@ -148,11 +143,7 @@ static int master_index(pid_t pid, int fd_dir, const char *fd)
 	char target[64];
 	char path[NAME_MAX + 32];
 	char text[512];
-	ssize_t n = readlinkat(fd_dir, fd, target, sizeof(target) - 1);
-	if (n <= 0)
-		return -1;
-	target[n] = '\0';
-	if (!str_ends(target, "/ptmx"))
+	if (at_read_link_of(fd_dir, fd, target, sizeof(target)) < 0 || !str_ends(target, "/ptmx"))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", pid, fd);
 	if (at_read_file(AT_FDCWD, path, text, sizeof(text)) < 0)
@@ -166,7 +157,7 @@ static bool each_terminal(pid_t pid, bool (*fn)(void *data, unsigned int index),
 {
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	AUTO(dir_done) DIR *dir = opendir(path);
+	AUTO(at_dir_done) DIR *dir = at_dir(AT_FDCWD, path);
 	for (struct dirent *e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
 		int index = e->d_name[0] == '.' ? -1 : master_index(pid, dirfd(dir), e->d_name);
 		if (index >= 0 && fn(data, (unsigned int)index))

@@ -24,7 +24,8 @@
 #include "sys/at.h"
 
 struct places {
-	char *dir;			/* owned */
+	char *dir; /* owned */
+	uint64_t dir_dev;
 	struct at_info at[PLACE_COUNT]; /* INO 0: absent */
 	pthread_mutex_t lock;		/* held while a listing is brought up to date */
 	bool filled;			/* names of /proc that never change */
@@ -35,11 +36,20 @@ static const char *const real_names[PLACE_COUNT] = {
 static const char *const own_names[PLACE_COUNT] = {
 	[PLACE_PROC] = "proc", [PLACE_PTS] = "pts", [PLACE_SHM] = "shm"};
 
+static int open_own(const struct places *p)
+{
+	return at_open(AT_FDCWD, p->dir, O_DIRECTORY | O_NOFOLLOW, 0);
+}
+
 struct places *places_new(const char *dir)
 {
 	struct places *p = xnew(struct places);
 	p->dir = xstrdup(dir);
 	pthread_mutex_init(&p->lock, NULL);
+	struct at_info info;
+	auto_close int top = open_own(p);
+	if (top >= 0 && at_info(top, &info) == 0)
+		p->dir_dev = info.dev;
 	for (int i = PLACE_PROC; i < PLACE_COUNT; i++) {
 		auto_close int fd = at_open(AT_FDCWD, real_names[i], O_DIRECTORY, 0);
 		if (fd < 0 || at_info(fd, &p->at[i]) < 0)
@@ -69,13 +79,6 @@ enum place places_find(const struct places *p, const struct at_info *info)
 	return PLACE_NONE;
 }
 
-/* --- The sandbox's own directory -------------------------------------------------------------- */
-
-static int open_own(const struct places *p)
-{
-	return at_open(AT_FDCWD, p->dir, O_DIRECTORY | O_NOFOLLOW, 0);
-}
-
 int places_shm(const struct places *p)
 {
 	auto_close int top = open_own(p);
@@ -87,11 +90,9 @@ int places_shm(const struct places *p)
 bool places_real_name(const struct places *p, int fd, const struct at_info *info, char *ret_path,
 		      size_t size)
 {
-	struct at_info top_info;
 	char name[PATH_MAX];
-	auto_close int top = open_own(p);
-	if (top < 0 || at_info(top, &top_info) < 0 || top_info.dev != info->dev ||
-	    at_name(fd, name, sizeof(name)) < 0 || !str_starts(name, p->dir))
+	if (info->dev != p->dir_dev || at_name(fd, name, sizeof(name)) < 0 ||
+	    !str_starts(name, p->dir))
 		return false;
 	const char *rest = name + strlen(p->dir);
 	for (int i = PLACE_PROC; i <= PLACE_PTS; i++) {
@@ -107,22 +108,13 @@ bool places_real_name(const struct places *p, int fd, const struct at_info *info
 
 /* --- Listings --------------------------------------------------------------------------------- */
 
-static void dir_done_cleanup(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 static DIR *open_listing(int top, const char *name)
 {
-	auto_close int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT && mkdirat(top, name, 0755) == 0)
-		fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0)
-		fchmod(fd, 0755); /* whatever the host's umask is */
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = at_dir(top, name);
+	if (!dir && errno == ENOENT && at_make_dir(top, name, 0755) == 0)
+		dir = at_dir(top, name);
 	if (dir)
-		(void)take_fd(&fd);
+		fchmod(dirfd(dir), 0755); /* whatever the host's umask is */
 	return dir;
 }
 
@@ -133,7 +125,7 @@ static bool is_number(const char *name)
 
 static void make_file(int dir, const char *name)
 {
-	util_close(openat(dir, name, O_CREAT | O_EXCL | O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0444));
+	util_close(at_open_entry(dir, name, O_CREAT | O_EXCL | O_RDONLY, 0444));
 }
 
 /*
@@ -142,15 +134,15 @@ static void make_file(int dir, const char *name)
  */
 static void add_fixed_name(int dir, int proc, const char *name)
 {
-	struct stat st;
+	struct at_info info;
 	char target[NAME_MAX + sizeof("/proc/")];
-	if (fstatat(proc, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (at_info_of(proc, name, &info) < 0)
 		return;
-	if (S_ISLNK(st.st_mode)) {
+	if (S_ISLNK(info.mode)) {
 		snprintf(target, sizeof(target), "/proc/%s", name);
-		(void)!symlinkat(target, dir, name);
-	} else if (S_ISDIR(st.st_mode)) {
-		mkdirat(dir, name, 0555);
+		at_make_link(dir, name, target);
+	} else if (S_ISDIR(info.mode)) {
+		at_make_dir(dir, name, 0555);
 	} else {
 		make_file(dir, name);
 	}
@@ -158,7 +150,7 @@ static void add_fixed_name(int dir, int proc, const char *name)
 
 static void fill_proc(int dir)
 {
-	AUTO(dir_done) DIR *proc = opendir("/proc");
+	AUTO(at_dir_done) DIR *proc = at_dir(AT_FDCWD, "/proc");
 	for (struct dirent *e = proc ? readdir(proc) : NULL; e; e = readdir(proc)) {
 		if (e->d_name[0] != '.' && !is_number(e->d_name))
 			add_fixed_name(dir, dirfd(proc), e->d_name);
@@ -181,13 +173,13 @@ static void set_numbers(DIR *dir, unsigned int *v, size_t n, bool dirs)
 		unsigned int number = (unsigned int)strtoul(e->d_name, NULL, 10);
 		if (is_number(e->d_name) &&
 		    !(n && bsearch(&number, v, n, sizeof(*v), compare_numbers)))
-			unlinkat(dirfd(dir), e->d_name, dirs ? AT_REMOVEDIR : 0);
+			at_unlink(dirfd(dir), e->d_name, dirs ? AT_REMOVEDIR : 0);
 	}
 	for (size_t i = 0; i < n; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "%u", v[i]);
 		if (dirs)
-			mkdirat(dirfd(dir), name, 0555);
+			at_make_dir(dirfd(dir), name, 0555);
 		else
 			make_file(dirfd(dir), name);
 	}
@@ -217,13 +209,12 @@ int places_list(struct places *p, const struct box *box, enum place place)
 	if (top < 0)
 		return top;
 	pthread_mutex_lock(&p->lock);
-	AUTO(dir_done) DIR *dir = open_listing(top, own_names[place]);
+	AUTO(at_dir_done) DIR *dir = open_listing(top, own_names[place]);
 	int code = dir ? 0 : errno;
 	if (dir)
 		update(p, box, place, dir);
 	pthread_mutex_unlock(&p->lock);
 	if (!dir)
 		return -code;
-	int fd = openat(top, own_names[place], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return at_open_entry(top, own_names[place], O_RDONLY | O_DIRECTORY, 0);
 }

@@ -18,7 +18,7 @@ struct places;
 
 enum place { PLACE_NONE, PLACE_PROC, PLACE_PTS, PLACE_SHM, PLACE_COUNT };
 
-/* DIR: the sandbox's own directory; it need not exist yet. Absent places are never found. */
+/* DIR: the sandbox's own directory; it exists. Absent places are never found. */
 struct places *places_new(const char *dir);
 void places_free(struct places *p);
 

@@ -133,6 +133,13 @@ ssize_t at_read_file(int dir, const char *path, char *ret_text, size_t size)
 	return (ssize_t)used;
 }
 
+int at_access(int fd, int mode)
+{
+	/* The raw call: where the kernel lacks the flags, libc judges by ids and modes itself. */
+	long r = syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS);
+	return r < 0 ? -errno : 0;
+}
+
 int at_set_mode(int fd, bool is_path, mode_t mode)
 {
 	int r;
@@ -178,6 +185,53 @@ int at_watch(int inotify, int fd, uint32_t mask)
 	/* The object is named by a magic link, which must be followed whatever it is. */
 	int wd = inotify_add_watch(inotify, fd_name(fd).text, mask & ~(uint32_t)IN_DONT_FOLLOW);
 	return wd < 0 ? -errno : wd;
+}
+
+int at_reopen(int fd, int flags)
+{
+	int r = open(fd_name(fd).text, flags | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+int at_open_entry(int dir, const char *name, int flags, mode_t mode)
+{
+	int r = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+	return r < 0 ? -errno : r;
+}
+
+DIR *at_dir(int dir, const char *path)
+{
+	auto_close int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	if (d)
+		(void)take_fd(&fd);
+	return d;
+}
+
+void at_dir_done_cleanup(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+ssize_t at_read_link_of(int dir, const char *name, char *ret_text, size_t size)
+{
+	return ended(readlinkat(dir, name, ret_text, size), ret_text, size);
+}
+
+int at_make_dir(int dir, const char *name, mode_t mode)
+{
+	return mkdirat(dir, name, mode) < 0 ? -errno : 0;
+}
+
+int at_make_link(int dir, const char *name, const char *text)
+{
+	return symlinkat(text, dir, name) < 0 ? -errno : 0;
+}
+
+int at_unlink(int dir, const char *name, int flags)
+{
+	return unlinkat(dir, name, flags) < 0 ? -errno : 0;
 }
 
 int at_rename(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +39,9 @@ bool at_is_slow(int fd);
 /* A small file of procfs (DIR AT_FDCWD: PATH is absolute), NUL-terminated; its length. */
 ssize_t at_read_file(int dir, const char *path, char *ret_text, size_t size);
 
+/* What access(2) says of the object of FD, with the effective ids: 0 or a negative errno. */
+int at_access(int fd, int mode);
+
 /* Done to the object of FD. IS_PATH: it is an O_PATH descriptor. */
 int at_set_mode(int fd, bool is_path, mode_t mode);
 int at_set_owner(int fd, bool is_path, uid_t uid, gid_t gid);
@@ -46,6 +50,19 @@ int at_set_xattr(int fd, bool is_path, const char *name, const void *value, size
 int at_remove_xattr(int fd, bool is_path, const char *name);
 /* A watch of the inotify descriptor on the object of FD; the watch descriptor. */
 int at_watch(int inotify, int fd, uint32_t mask);
+
+/* The object of the O_PATH descriptor FD, opened with FLAGS and O_CLOEXEC. */
+int at_reopen(int fd, int flags);
+/* An entry of DIR opened for reading or made; a link there is not followed. */
+int at_open_entry(int dir, const char *name, int flags, mode_t mode);
+/* Its entries (PATH may be absolute); NULL with errno set. The caller's (at_dir_done). */
+DIR *at_dir(int dir, const char *path);
+void at_dir_done_cleanup(DIR **dir);
+/* The text of the link NAME in DIR, as at_read_link. */
+ssize_t at_read_link_of(int dir, const char *name, char *ret_text, size_t size);
+int at_make_dir(int dir, const char *name, mode_t mode);
+int at_make_link(int dir, const char *name, const char *text);
+int at_unlink(int dir, const char *name, int flags);
 
 int at_rename(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
 /* A second name for FROM in FROM_DIR, which is not followed if it is a link. */

@@ -17,4 +17,4 @@ struct verdict handle_socket(struct call *call); /* where pidfd_getfd is barred 
 struct verdict handle_open(struct call *call);	 /* without the base: /proc, /dev/pts, /dev/shm */
 /* Without the base: what makes, moves and removes names in /dev/shm. */
 struct verdict handle_names(struct call *call);
-struct verdict handle_tune(struct call *call);	 /* without the base: priorities, limits by pid */
+struct verdict handle_tune(struct call *call); /* without the base: priorities, limits by pid */

@@ -67,7 +67,7 @@ static int read_request(struct call *call, struct open_request *ret)
 
 /* --- Where it leads --------------------------------------------------------------------------- */
 
-enum lead { LEAD_ELSEWHERE, LEAD_SPECIAL, LEAD_UNKNOWN };
+enum lead { LEAD_ELSEWHERE, LEAD_SPECIAL, LEAD_SHM, LEAD_UNKNOWN };
 
 /* The object at the end of TEXT: 0 or a negative errno. */
 static int look(int start, const char *text, uint64_t flags, uint64_t resolve, struct at_info *ret)
@@ -105,13 +105,12 @@ static enum lead lead_of(const struct call *call, int start, const struct open_r
 	return places_find(call->box->places, &info) ? LEAD_SPECIAL : LEAD_ELSEWHERE;
 }
 
-/* A path relative to a stand-in is meant relative to the real place. */
-static void map_stand_in(const struct call *call, int start, struct open_request *req)
+/* A path relative to a stand-in (START, INFO) is meant relative to the real place. */
+static void map_stand_in(const struct call *call, int start, const struct at_info *info,
+			 struct open_request *req)
 {
-	struct at_info info;
 	char real[PATH_MAX];
-	if (at_info(start, &info) < 0 ||
-	    !places_real_name(call->box->places, start, &info, real, sizeof(real)))
+	if (!places_real_name(call->box->places, start, info, real, sizeof(real)))
 		return;
 	auto_free char *joined = xasprintf("%s/%s", real, req->text);
 	if (strlen(joined) >= sizeof(req->text))
@@ -121,14 +120,20 @@ static void map_stand_in(const struct call *call, int start, struct open_request
 	req->dirfd = AT_FDCWD;
 }
 
-static enum lead find_lead(struct call *call, struct open_request *req)
+/* RET_REST is set where the answer is LEAD_SHM. */
+static enum lead find_lead(struct call *call, struct open_request *req, const char **ret_rest)
 {
-	if (req->text[0] == '/')
-		return lead_of(call, AT_FDCWD, req);
-	auto_close int start = call_fd_path(call, req->dirfd);
-	if (start < 0)
+	struct at_info info = {0};
+	bool relative = req->text[0] != '/';
+	auto_close int start = relative ? call_fd_path(call, req->dirfd) : AT_FDCWD;
+	if (relative && (start < 0 || at_info(start, &info) < 0))
 		return LEAD_ELSEWHERE;
-	map_stand_in(call, start, req);
+	bool from_shm = relative && places_find(call->box->places, &info) == PLACE_SHM;
+	*ret_rest = shm_rest(req->text, from_shm);
+	if (*ret_rest && !shm_is_granted(call, *ret_rest))
+		return LEAD_SHM;
+	if (relative)
+		map_stand_in(call, start, &info, req);
 	return req->mapped ? LEAD_SPECIAL : lead_of(call, start, req);
 }
 
@@ -138,14 +143,12 @@ struct verdict special_reopen(const struct open_request *req, const struct resol
 {
 	const uint64_t taken = O_ACCMODE | O_APPEND | O_DIRECT | O_DIRECTORY | O_LARGEFILE |
 			       O_NOATIME | O_NONBLOCK | O_SYNC | O_DSYNC | O_TRUNC;
-	char link[40];
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fd);
 	if ((req->flags & O_NOFOLLOW) && S_ISLNK(r->mode) && !(req->flags & O_PATH))
 		return verdict_errno(ELOOP);
 	/* The kernel puts no O_PATH descriptor into a task: one for reading takes its place. */
 	int flags = (int)(req->flags & taken) | O_CLOEXEC | O_NOCTTY;
-	int fd = open(link, flags);
-	return fd < 0 ? verdict_errno(errno) : verdict_fd(fd, req->flags & O_CLOEXEC);
+	int fd = at_reopen(r->fd, flags);
+	return fd < 0 ? verdict_errno(-fd) : verdict_fd(fd, req->flags & O_CLOEXEC);
 }
 
 static bool only_reads(const struct open_request *req)
@@ -289,11 +292,11 @@ struct verdict handle_open(struct call *call)
 	struct open_request req;
 	if (!call->box->places || read_request(call, &req) < 0)
 		return verdict_continue();
-	const char *rest = shm_rest(call, req.dirfd, req.text);
-	if (rest && !shm_is_granted(call, rest))
-		return call->on_worker ? serve_shm(call, &req, rest) : to_worker(call);
-	enum lead lead = find_lead(call, &req);
+	const char *rest = NULL;
+	enum lead lead = find_lead(call, &req, &rest);
 	if (lead == LEAD_ELSEWHERE)
 		return verdict_continue();
-	return call->on_worker ? serve(call, &req) : to_worker(call);
+	if (!call->on_worker)
+		return to_worker(call);
+	return lead == LEAD_SHM ? serve_shm(call, &req, rest) : serve(call, &req);
 }

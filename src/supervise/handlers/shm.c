@@ -54,12 +54,12 @@ static bool is_shm_dir(struct call *call, int dirfd)
 	       places_find(call->box->places, &info) == PLACE_SHM;
 }
 
-const char *shm_rest(struct call *call, int dirfd, const char *text)
+const char *shm_rest(const char *text, bool from_shm)
 {
 	const char *rest = rest_of(text, "/dev/shm");
 	if (!rest)
 		rest = rest_of(text, "/run/shm");
-	if (!rest && text[0] && text[0] != '/' && is_shm_dir(call, dirfd))
+	if (!rest && text[0] && text[0] != '/' && from_shm)
 		rest = text;
 	if (!rest)
 		return NULL;
@@ -92,7 +92,7 @@ static mode_t umask_of(struct call *call)
 static struct verdict take(const struct open_request *req, int fd)
 {
 	if (fd < 0)
-		return verdict_errno(errno);
+		return verdict_errno(-fd);
 	if (!(req->flags & O_NONBLOCK)) {
 		int flags = fcntl(fd, F_GETFL);
 		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
@@ -102,8 +102,8 @@ static struct verdict take(const struct open_request *req, int fd)
 
 static int open_flags(const struct open_request *req)
 {
-	const uint64_t taken = O_ACCMODE | O_APPEND | O_DIRECTORY | O_NOATIME | O_SYNC | O_DSYNC |
-			       O_PATH | O_TRUNC;
+	const uint64_t taken =
+		O_ACCMODE | O_APPEND | O_DIRECTORY | O_NOATIME | O_SYNC | O_DSYNC | O_TRUNC;
 	/* Never blocks: a lease on it may be held, and a FIFO is not opened at all. */
 	return (int)(req->flags & taken) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
 }
@@ -111,7 +111,6 @@ static int open_flags(const struct open_request *req)
 static struct verdict open_found(const struct open_request *req, int found)
 {
 	struct at_info info;
-	char link[40];
 	int r = at_info(found, &info);
 	if (r < 0)
 		return verdict_errno(-r);
@@ -123,8 +122,7 @@ static struct verdict open_found(const struct open_request *req, int found)
 		return verdict_errno(EISDIR);
 	if (!S_ISREG(info.mode) && !S_ISDIR(info.mode))
 		return verdict_errno(EACCES);
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
-	return take(req, open(link, open_flags(req)));
+	return take(req, at_reopen(found, open_flags(req)));
 }
 
 static struct verdict open_new(struct call *call, const struct open_request *req, int dir,
@@ -134,10 +132,10 @@ static struct verdict open_new(struct call *call, const struct open_request *req
 	struct open_how how = {.flags = (uint64_t)open_flags(req) | O_CREAT | O_EXCL | O_NOFOLLOW,
 			       .mode = mode,
 			       .resolve = BELOW};
-	how.flags &= ~(uint64_t)O_PATH;
 	int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
-	if (fd >= 0)
-		fchmod(fd, mode);
+	if (fd < 0)
+		return verdict_errno(errno);
+	fchmod(fd, mode);
 	return take(req, fd);
 }
 
@@ -216,7 +214,8 @@ static int read_name(struct call *call, int dir_arg, int arg, struct name *ret)
 	if (n < 0)
 		return (int)n;
 	int dirfd = dir_arg < 0 ? AT_FDCWD : call_int(call, (unsigned int)dir_arg);
-	ret->rest = shm_rest(call, dirfd, ret->text);
+	bool relative = ret->text[0] != '/';
+	ret->rest = shm_rest(ret->text, relative && is_shm_dir(call, dirfd));
 	if (ret->rest && shm_is_granted(call, ret->rest))
 		ret->rest = NULL;
 	return 0;
@@ -241,15 +240,15 @@ static struct verdict make_link(struct call *call, const struct name *name, unsi
 	ssize_t n = call_read_str(call, call_arg(call, text_arg), text, sizeof(text));
 	if (n < 0)
 		return verdict_errno((int)-n);
-	int r = symlinkat(text, name->dir, name->last);
-	return verdict_result(r, errno);
+	int r = at_make_link(name->dir, name->last, text);
+	return verdict_result(r, -r);
 }
 
 static struct verdict make_dir(struct call *call, const struct name *name, mode_t mode)
 {
 	mode &= 01777 & ~umask_of(call);
-	int r = mkdirat(name->dir, name->last, mode);
-	return verdict_result(r, errno);
+	int r = at_make_dir(name->dir, name->last, mode);
+	return verdict_result(r, -r);
 }
 
 static struct verdict do_one(struct call *call, const struct form *form, const struct name *to)
@@ -263,8 +262,8 @@ static struct verdict do_one(struct call *call, const struct form *form, const s
 	if (extra & ~AT_REMOVEDIR)
 		return verdict_errno(EINVAL);
 	int flags = str_eq(what, "rmdir") ? AT_REMOVEDIR : extra;
-	int r = unlinkat(to->dir, to->last, flags);
-	return verdict_result(r, errno);
+	int r = at_unlink(to->dir, to->last, flags);
+	return verdict_result(r, -r);
 }
 
 static struct verdict do_two(struct call *call, const struct form *form, const struct name *from,

@@ -27,10 +27,10 @@ struct open_request {
 struct verdict special_reopen(const struct open_request *req, const struct resolved *r);
 
 /*
- * What of TEXT, relative to DIRFD, lies in the task's /dev/shm: the rest behind that, "" for the
- * directory itself, borrowed; NULL: nothing. Without links, which only the kernel follows.
+ * What of TEXT lies in the task's /dev/shm (FROM_SHM: a relative one begins there): the rest behind
+ * that, "" for the directory itself, borrowed; NULL: nothing. Links are not followed.
  */
-const char *shm_rest(struct call *call, int dirfd, const char *text);
+const char *shm_rest(const char *text, bool from_shm);
 /* Whether the policy itself grants PATH below /dev/shm, so that the real one is meant. */
 bool shm_is_granted(const struct call *call, const char *rest);
 struct verdict shm_open_rest(struct call *call, const struct open_request *req, const char *rest);
