@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -24,6 +25,7 @@
 #include "supervise/box.h"
 #include "supervise/pending.h"
 #include "supervise/resolve.h"
+#include "sys/proc.h"
 
 #define UN_PATH_AT offsetof(struct sockaddr_un, sun_path)
 #define ROOM_MS	   3 /* between looks for a free worker */
@@ -82,25 +84,28 @@ int64_t sock_send_deadline(int fd, int64_t now_ms)
 
 /* --- The task's socket -------------------------------------------------------------------- */
 
+bool sock_link_inode(const char *link, uint64_t *ret_inode)
+{
+	static const char start[] = "socket:[";
+	char *end = NULL;
+	if (!str_starts(link, start))
+		return false;
+	*ret_inode = strtoull(link + sizeof(start) - 1, &end, 10);
+	return str_eq(end, "]");
+}
+
 /* The inode of the task's socket NUMBER; it names a copy of ours, and nothing is done by number. */
 static int inode_of(struct call *call, int number, uint64_t *ret_inode)
 {
-	char path[48];
 	char text[64];
 	if (number < 0)
 		return -EBADF;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", call->tid, number);
-	ssize_t n = readlink(path, text, sizeof(text) - 1);
+	ssize_t n = proc_fd_link(call->tid, number, text, sizeof(text));
 	if (n < 0)
-		return errno == ENOENT ? -EBADF : -EACCES;
-	text[n] = '\0';
+		return n == -ENOENT ? -EBADF : -EACCES;
 	if (!call_is_alive(call))
 		return -ESRCH;
-	unsigned long long inode = 0;
-	if (sscanf(text, "socket:[%llu]", &inode) != 1)
-		return -ENOTSOCK;
-	*ret_inode = inode;
-	return 0;
+	return sock_link_inode(text, ret_inode) ? 0 : -ENOTSOCK;
 }
 
 int sock_copy(struct call *call, int number)

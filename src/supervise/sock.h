@@ -54,6 +54,8 @@ bool sock_judge(struct call *call, const char *op, const struct sock_info *info,
  * barred it is one that was made here (sock_table). Negative errno.
  */
 int sock_copy(struct call *call, int number);
+/* The number in "socket:[N]", what a link to a socket shows. */
+bool sock_link_inode(const char *link, uint64_t *ret_inode);
 /* ANSWER_WORKER of a whole call: has it run again on a worker; waits for room there, so that a
  * crowd does not fail. */
 struct verdict sock_to_worker(struct call *call);

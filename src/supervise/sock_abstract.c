@@ -10,12 +10,8 @@
  * A foreign socket that a process of the sandbox holds a descriptor of counts as its own: it has
  * that socket already.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -23,25 +19,26 @@
 
 #include "base/util.h"
 #include "supervise/box.h"
+#include "supervise/own.h"
 #include "supervise/sock.h"
+#include "sys/proc.h"
 
 #define UN_PATH_AT offsetof(struct sockaddr_un, sun_path)
 
 enum {
-	NAMED_MAX = 16,	      /* sockets of one name: one per type, and lines that lie */
-	PROCESSES_MAX = 8192, /* of the sandbox that are looked at */
+	NAMED_MAX = 16, /* sockets of one name: one per type, and lines that lie */
 	DESCRIPTORS_MAX = 65536,
-	ANCESTORS_MAX = 8192,
-	LINE_SIZE = 512,
 };
 
 struct search {
 	struct call *call;
 	const struct sock_addr *addr;
 	int type;
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 1]; /* as the list shows it */
 	uint64_t inodes[NAMED_MAX];
 	size_t n;
 	size_t looked_at; /* descriptors */
+	pid_t pid;	  /* of the process whose descriptors are looked at */
 	int hold;
 };
 
@@ -56,37 +53,32 @@ static void shown_name(const struct sock_addr *addr, char *ret_text)
 	ret_text[n] = '\0';
 }
 
-/*
- * A line: eight fields, the fifth the type, the seventh the inode, and the name behind one blank.
- * A name that holds a newline is cut by it, so a name is compared up to its first newline.
- */
-static void read_line(struct search *s, const char *line, const char *name)
+/* Where field N (from 0) of LINE begins, NULL where there are not so many. */
+static const char *field_at(const char *line, int n)
 {
-	unsigned int type = 0;
-	unsigned long long inode = 0;
-	int end = 0;
-	if (sscanf(line, "%*s %*x %*x %*x %x %*x %llu%n", &type, &inode, &end) != 2 || !end ||
-	    line[end] != ' ' || (int)type != s->type || s->n == NAMED_MAX)
-		return;
-	if (str_eq(line + end + 1, name))
-		s->inodes[s->n++] = inode;
+	line += strspn(line, " ");
+	for (; n > 0 && *line; n--) {
+		line += strcspn(line, " ");
+		line += strspn(line, " ");
+	}
+	return *line ? line : NULL;
 }
 
-static int read_list(struct search *s)
+/*
+ * A line: seven fields, the fifth the type, the last the inode, and the name behind one blank.
+ * A name that holds a newline is cut by it, so a name is compared up to its first newline.
+ */
+static void read_line(void *data, const char *line)
 {
-	char name[sizeof(s->addr->un.sun_path) + 1];
-	char line[LINE_SIZE];
-	shown_name(s->addr, name);
-	name[strcspn(name, "\n")] = '\0';
-	FILE *f = fopen("/proc/net/unix", "re");
-	if (!f)
-		return -EPERM;
-	while (fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		read_line(s, line, name);
-	}
-	fclose(f);
-	return s->n ? 0 : -ECONNREFUSED;
+	struct search *s = data;
+	const char *type = field_at(line, 4);
+	const char *inode = type ? field_at(type, 2) : NULL;
+	char *end = NULL;
+	if (!inode || s->n == NAMED_MAX || strtoul(type, NULL, 16) != (unsigned long)s->type)
+		return;
+	uint64_t number = strtoull(inode, &end, 10);
+	if (end[0] == ' ' && str_eq(end + 1, s->name))
+		s->inodes[s->n++] = number;
 }
 
 /* --- The sandbox's processes -------------------------------------------------------------- */
@@ -101,39 +93,10 @@ static bool is_it(const struct search *s, int fd)
 	       memcmp(&bound.storage, &s->addr->storage, len) == 0;
 }
 
-static pid_t parent_of(pid_t pid)
-{
-	char path[40];
-	char text[1024];
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	/* The name in parentheses may hold anything. */
-	const char *p = strrchr(text, ')');
-	int parent = -1;
-	if (!p || sscanf(p + 1, " %*c %d", &parent) != 1)
-		return -1;
-	return parent;
-}
-
-/* Whether PID descends from the guardian, to which orphans go. */
-static bool is_inside(const struct box *box, pid_t pid)
-{
-	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-		pid = parent_of(pid);
-		if (pid == box->guardian_pid)
-			return true;
-	}
-	return false;
-}
-
 static bool names_one(const struct search *s, const char *link)
 {
-	unsigned long long inode = 0;
-	if (sscanf(link, "socket:[%llu]", &inode) != 1)
+	uint64_t inode = 0;
+	if (!sock_link_inode(link, &inode))
 		return false;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->inodes[i] == inode)
@@ -141,92 +104,42 @@ static bool names_one(const struct search *s, const char *link)
 	return false;
 }
 
-static bool look_at(struct search *s, pid_t pid, int dir, const char *name)
+/*
+ * Asked whose it is when a copy is held already; and as the process is alive then, it was the one
+ * whose ancestors were looked at, and not a stranger with its number.
+ */
+static bool look_at(void *data, int number, const char *link)
 {
-	char link[64];
-	ssize_t n = readlinkat(dir, name, link, sizeof(link) - 1);
-	if (n <= 0)
-		return false;
-	link[n] = '\0';
+	struct search *s = data;
 	if (!names_one(s, link))
-		return false;
-	auto_close int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		return ++s->looked_at > DESCRIPTORS_MAX;
+	auto_close int pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 	if (pidfd < 0)
+		return true;
+	auto_close int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	if (fd < 0 || !is_it(s, fd) || !own_process(s->call->box, s->pid))
 		return false;
-	auto_close int fd = (int)syscall(SYS_pidfd_getfd, pidfd, strtol(name, NULL, 10), 0);
-	if (fd < 0 || !is_it(s, fd) || !is_inside(s->call->box, pid))
-		return false;
-	/* Alive still: so it was this process whose ancestors were looked at. */
 	struct pollfd dead = {.fd = pidfd, .events = POLLIN};
-	if (poll(&dead, 1, 0) != 0)
-		return false;
-	s->hold = take_fd(&fd);
+	if (poll(&dead, 1, 0) == 0)
+		s->hold = take_fd(&fd);
 	return true;
 }
 
-static bool search_process(struct search *s, pid_t pid)
+static void search_process(struct search *s, pid_t pid)
 {
-	char path[40];
-	bool found = false;
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	DIR *d = opendir(path);
-	if (!d)
-		return false;
-	for (struct dirent *e = readdir(d); e && !found; e = readdir(d)) {
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		if (++s->looked_at > DESCRIPTORS_MAX)
-			break;
-		found = look_at(s, pid, dirfd(d), e->d_name);
-	}
-	closedir(d);
-	return found;
-}
-
-/* Adds the children of one thread; returns the new number of processes in LIST. */
-static size_t add_children(int task_dir, const char *tid, pid_t *list, size_t n)
-{
-	char path[300];
-	snprintf(path, sizeof(path), "%s/children", tid);
-	int fd = openat(task_dir, path, O_RDONLY | O_CLOEXEC);
-	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-	if (!f) {
-		util_close(fd);
-		return n;
-	}
-	while (n < PROCESSES_MAX && fscanf(f, "%d", &list[n]) == 1)
-		n++;
-	fclose(f);
-	return n;
-}
-
-static size_t add_children_of(pid_t pid, pid_t *list, size_t n)
-{
-	char path[40];
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	DIR *d = opendir(path);
-	if (!d)
-		return n;
-	for (struct dirent *e = readdir(d); e; e = readdir(d))
-		if (isdigit((unsigned char)e->d_name[0]))
-			n = add_children(dirfd(d), e->d_name, list, n);
-	closedir(d);
-	return n;
+	s->pid = pid;
+	proc_each_fd(pid, look_at, s);
 }
 
 static bool search_tree(struct search *s)
 {
+	auto_free pid_t *pids = NULL;
 	/* Client and server are often one process. */
-	if (search_process(s, s->call->tid))
-		return true;
-	auto_free pid_t *list = xcalloc(PROCESSES_MAX, sizeof(*list));
-	size_t n = add_children_of(s->call->box->guardian_pid, list, 0);
-	for (size_t i = 0; i < n; i++) {
-		if (search_process(s, list[i]))
-			return true;
-		n = add_children_of(list[i], list, n);
-	}
-	return false;
+	search_process(s, s->call->tid);
+	size_t n = s->hold < 0 ? own_processes(s->call->box, &pids) : 0;
+	for (size_t i = 0; i < n && s->hold < 0 && s->looked_at <= DESCRIPTORS_MAX; i++)
+		search_process(s, pids[i]);
+	return s->hold >= 0;
 }
 
 /* Without pidfd_getfd: only the sockets whose copies are here are known to be the sandbox's. */
@@ -245,9 +158,12 @@ static bool search_table(struct search *s)
 int sock_abstract_find(struct call *call, const struct sock_addr *addr, int type, int *ret_hold)
 {
 	struct search s = {.call = call, .addr = addr, .type = type, .hold = -1};
-	int r = read_list(&s);
-	if (r < 0)
-		return r;
+	shown_name(addr, s.name);
+	s.name[strcspn(s.name, "\n")] = '\0';
+	if (proc_each_line("/proc/net/unix", read_line, &s) < 0)
+		return -EPERM;
+	if (!s.n)
+		return -ECONNREFUSED;
 	bool found = call->box->have_getfd ? search_tree(&s) : search_table(&s);
 	if (!found)
 		return -EPERM;

@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "policy/policy.h"
 #include "supervise/sock.h"
+#include "sys/proc.h"
 
 enum { KEPT_MAX = 256 };
 
@@ -43,7 +44,7 @@ static char *canonical(const char *path)
 	auto_free char *head = xstrdup(path);
 	auto_free char *tail = xstrdup("");
 	for (;;) {
-		auto_free char *real = realpath(head, NULL);
+		auto_free char *real = proc_real_path(head);
 		if (real)
 			return tail[0] ? path_join(real, tail) : take_ptr(real);
 		if (str_eq(head, "/"))

@@ -125,8 +125,8 @@ static struct verdict act(struct call *call, int fd, const struct sock_info *inf
 struct verdict handle_connect(struct call *call)
 {
 	struct sock_addr asked;
-	struct sock_info info;
-	struct verdict verdict;
+	struct sock_info info = {0};
+	struct verdict verdict = {0};
 	AUTO(sock_target_done) struct sock_target target = SOCK_TARGET_INIT;
 	int fd = sock_copy(call, call_int(call, 0));
 	if (fd < 0)

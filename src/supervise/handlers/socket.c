@@ -13,16 +13,17 @@
 #include <sys/socket.h>
 
 #include "base/util.h"
+#include "policy/policy.h"
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
 #include "supervise/sock.h"
 
 #define TYPE_MASK 0xf
 
-static bool is_allowed(int domain, int type, int protocol)
+static bool is_allowed(const struct policy *p, int domain, int type, int protocol)
 {
 	if (domain == AF_UNIX)
-		return type == SOCK_STREAM || type == SOCK_SEQPACKET;
+		return type == SOCK_STREAM || type == SOCK_SEQPACKET || p->unix_allow_all;
 	return (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM &&
 	       (protocol == 0 || protocol == IPPROTO_TCP);
 }
@@ -37,6 +38,7 @@ static struct verdict refuse(struct call *call, int domain, int type)
 		.op = "socket",
 		.object = "Unix socket",
 		.rule = "datagram Unix sockets cannot be judged where pidfd_getfd is barred",
+		.allow = type == SOCK_DGRAM ? "--unix-allow '*'" : NULL,
 		.error = type == SOCK_DGRAM ? EACCES : ESOCKTNOSUPPORT,
 	};
 	return call_refuse(call, &refusal);
@@ -53,7 +55,7 @@ struct verdict handle_socket(struct call *call)
 		return verdict_errno(EACCES);
 	if (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
 		return verdict_errno(EINVAL);
-	if (!is_allowed(domain, type, protocol))
+	if (!is_allowed(call->box->policy, domain, type, protocol))
 		return refuse(call, domain, type);
 	if (!sock_ids_begin(call->box, &ids))
 		return verdict_errno(EACCES);
