@@ -285,7 +285,7 @@ class Installed:
         self.attack = self.copy("attack")
         self.tools = {}
         for name in ("errno-probe", "inside", "fake-kernel", "sandlock-guardian",
-                     "sock-race"):
+                     "sock-race", "path-race"):
             found = self.copy(name)
             if found:
                 self.tools[name] = found
