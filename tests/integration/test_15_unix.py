@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Issue 4, point 5: Unix sockets. Own ones work, foreign ones need a grant, whoever races."""
 
+import errno
 import os
 import shutil
 import socket
@@ -493,3 +494,105 @@ def test_a_full_backlog_waits(place, supervised):
     """
     r = python(["-w", w], textwrap.dedent(text), mode=supervised)
     assert ok(r).lines == ["served", "full"]
+
+
+# --- Without pidfd_getfd ------------------------------------------------------------------------
+
+NO_COPIES = """
+import errno, os, socket, sys
+w, foreign, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+U, S, D = socket.AF_UNIX, socket.SOCK_STREAM, socket.SOCK_DGRAM
+
+def attempt(f):
+    try:
+        f()
+        return "ok"
+    except OSError as e:
+        return errno.errorcode[e.errno]
+
+for i in range(400):   # more than are kept
+    s = socket.socket(U, S)
+    s.bind(w + "/s%d" % i)
+    s.listen()
+    c = socket.socket(U, S)
+    c.connect(w + "/s%d" % i)
+    p, _ = s.accept()
+    c.sendmsg([b"to"])
+    assert p.recv(2) == b"to"
+    r, x = os.pipe()
+    socket.send_fds(p, [b"fd"], [x])
+    data, fds, _, _ = socket.recv_fds(c, 2, 1)
+    assert data == b"fd" and len(fds) == 1
+    c.close()
+    assert p.recv(1) == b""      # the end is seen: nobody holds a copy
+    s.close()
+    q = socket.socket(U, S)
+    assert attempt(lambda: q.connect(w + "/s%d" % i)) == "ECONNREFUSED"
+    for fd in (r, x, *fds):
+        os.close(fd)
+    p.close()
+    q.close()
+a, b = socket.socketpair()
+a.sendmsg([b"x"])
+assert b.recv(1) == b"x"
+c = socket.socket(); c.connect(("127.0.0.1", port)); c.close()
+print(attempt(lambda: socket.socket(U, S).connect(foreign)))
+print(attempt(lambda: socket.socket(U, D)))
+print(attempt(lambda: socket.socketpair(U, D)))
+print(attempt(lambda: socket.socket().connect(("127.0.0.1", 9))))
+print(attempt(lambda: socket.socket(U, S).connect("\\0not-ours-%d" % port)))
+name = "\\0ours-%d" % port
+s = socket.socket(U, S); s.bind(name); s.listen()
+print(attempt(lambda: socket.socket(U, S).connect(name)))
+"""
+
+
+def test_sockets_without_pidfd_getfd(place, supervised):
+    w = place.dir("w")
+    out = place.dir("out")
+    fake = [harness.INSTALLED.tools["fake-kernel"], f"438={errno.EPERM}", "--"]
+    with Server(str(out / "f")) as s, socket.socket() as t:
+        t.bind(("127.0.0.1", 0))
+        t.listen(8)
+        port = t.getsockname()[1]
+        with Server(f"\0not-ours-{port}") as a:
+            flags = ["-w", w, "-r", out, "--net-allow", f"tcp://:{port}"]
+            argv = supervised.command(flags, [harness.PYTHON, "-c", NO_COPIES, w, out / "f", port])
+            r = harness.run([*fake, *argv])
+    assert ok(r).lines == ["EACCES", "EACCES", "EACCES", "EACCES", "EPERM", "ok"]
+    assert (s.got, a.got) == (0, 0)
+
+
+# --- Started by root ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("user,view", [(None, "auto"), ("4711:4712", "auto"),
+                                       ("4711:4712", "notify")])
+def test_a_service_sees_the_sandboxs_ids(root_place, user, view):
+    """What root's supervisor does for a sandbox of another user is not done as root."""
+    d = root_place.dir("run")
+    flags = ["--view", view, "--unix-allow", d] + (["--user", user] if user else [])
+    closed = socket.socket(socket.AF_UNIX)
+    closed.bind(str(d / "closed"))
+    os.chmod(d / "closed", 0o700)
+    closed.listen()
+    credentials = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    credentials.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    credentials.bind(str(d / "d"))
+    os.chmod(d / "d", 0o777)
+    with Server(str(d / "s")) as s:
+        calls = [connect(str(d / "s")), connect(str(d / "closed")),
+                 f"socket.socket(U, D).sendto(b'x', {str(d / 'd')!r})",
+                 f"[l := socket.socket(U, S), l.bind('\\0peer-{os.getpid()}'), l.listen(), "
+                 f"c := socket.socket(U, S), c.connect('\\0peer-{os.getpid()}'), "
+                 "print(int.from_bytes(c.getsockopt(1, 17, 12)[4:8], 'little'))]"]
+        got = outcomes(flags, calls, "root")
+    want = [int(n) for n in user.split(":")] if user else [0, 0]
+    assert got == ["ok", "EACCES" if user else "ok", "ok", str(want[0]), "ok"]
+    assert [int.from_bytes(p[4:8], "little") for p in s.peers] == want[:1]
+    assert [int.from_bytes(p[8:12], "little") for p in s.peers] == want[1:]
+    _, ancillary, _, _ = credentials.recvmsg(1, 100)
+    sent = ancillary[0][2]
+    assert [int.from_bytes(sent[i:i + 4], "little") for i in (4, 8)] == want
+    closed.close()
+    credentials.close()
