@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -479,10 +478,6 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 {
 	const struct policy *p = req->policy;
 	bool base = req->rung == RUNG_BASE;
-	uint64_t mark = 0;
-	if (getrandom(&mark, sizeof(mark), 0) != (ssize_t)sizeof(mark))
-		return call_fail(err, "No random number can be had", "getrandom", KERNEL(3, 17),
-				 errno);
 	struct filter_spec spec = {
 		.arch = filter_native_arch(),
 		.notify = req->mediation.notify,
@@ -497,7 +492,6 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 		.extra_deny = &p->extra_deny,
 		.extra_allow = &p->extra_allow,
 		.explain = p->explain,
-		.start_mark = mark,
 	};
 	struct filter_program prog = {0};
 	struct err e = {0};
@@ -510,7 +504,6 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 		memcpy(job->filter, prog.insns, bytes);
 	job->n_filter = (uint16_t)prog.n;
 	job->notify = req->mediation.notify != 0;
-	job->start_mark = mark;
 	req->filter_spec = spec;
 	filter_program_done(&prog);
 	return job->filter ? 0 : api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");

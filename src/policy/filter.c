@@ -196,20 +196,12 @@ static bool is_explained(const struct filter_spec *spec, const struct syscall_ro
 }
 
 /*
- * Calls by which a start goes from its filter to the command: nobody answers them. Where the user
+ * The calls by which a start hands over its listener: nobody can answer them yet. Where the user
  * denies one, the start must fail, not wait.
  */
 static bool is_of_start(const struct syscall_row *row)
 {
-	static const char *const names[] = {"close",	      "close_range", "dup3",	  "execve",
-					    "fcntl",	      "openat",	     "prlimit64", "read",
-					    "rt_sigprocmask", "write"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (str_eq(row->name, names[i]))
-			return true;
-	}
-	return false;
+	return str_eq(row->name, "close_range") || str_eq(row->name, "write");
 }
 
 unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_sets *sets, size_t i)
@@ -222,9 +214,7 @@ unsigned int filter_leaf(const struct filter_spec *spec, const struct filter_set
 		return leaf;
 	if (refused)
 		return is_of_start(row) ? leaf : LEAF_NOTIFY;
-	if (!is_explained(spec, row))
-		return leaf;
-	return leaf == LEAF_ALLOW && is_of_start(row) ? LEAF_CHECK + CHECK_EXPLAIN : LEAF_NOTIFY;
+	return is_explained(spec, row) ? LEAF_NOTIFY : leaf;
 }
 
 /* Cuts the numbers into runs of equal answers. */

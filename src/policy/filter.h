@@ -36,9 +36,6 @@ enum filter_notify {
 	FILTER_NOTIFY_BIND = 1 << 11,
 };
 
-/* The sixth register: neither execve nor openat has so many arguments. */
-#define FILTER_START_MARK_ARG 5
-
 struct filter_spec {
 	enum filter_arch arch;
 	unsigned int notify; /* enum filter_notify bits; 0: there is no supervisor */
@@ -73,11 +70,10 @@ struct filter_spec {
 	bool allow_listener;
 	/*
 	 * Every refusal, but ENOSYS, goes to the supervisor, and so do the calls that the kernel's
-	 * own rules may refuse (is_explained in filter.c), unless START_MARK is in their register
-	 * number FILTER_START_MARK_ARG. The same spec without this says what to answer.
+	 * own rules may refuse (is_explained in filter.c). The same spec without this says what to
+	 * answer.
 	 */
 	bool explain;
-	uint64_t start_mark;
 	/* Names or groups as the user gave them, already checked by filter_check_names. */
 	const struct strv *extra_deny;
 	const struct strv *extra_allow;

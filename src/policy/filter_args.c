@@ -78,20 +78,6 @@ static bpf_pos check_chown_arg2(struct bpf_asm *a, const struct filter_args_ctx 
 	return check_chown(a, 2, ctx);
 }
 
-/*
- * Everything but what carries the start's own mark in a register that the kernel does not look at:
- * its calls are made before anybody could answer them.
- */
-static bpf_pos check_explain(struct bpf_asm *a, const struct filter_args_ctx *ctx)
-{
-	uint64_t mark = ctx->spec->start_mark;
-	bpf_pos high = bpf_if(a, BPF_JEQ, (uint32_t)(mark >> 32), allow(a), notify(a));
-
-	high = load_arg_high(a, FILTER_START_MARK_ARG, high);
-	return load_arg(a, FILTER_START_MARK_ARG,
-			bpf_if(a, BPF_JEQ, (uint32_t)mark, high, notify(a)));
-}
-
 /* A lease or delegation holds up other programs' opens. */
 static bpf_pos check_fcntl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
@@ -375,6 +361,15 @@ static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx
 	return load_arg(a, 0, family);
 }
 
+/* Where sockets are made outside, what they send cannot be judged: see handlers/socket.c. */
+static bool datagrams_allowed(const struct filter_spec *spec)
+{
+	bool judged = (spec->notify & FILTER_NOTIFY_SOCKETS) &&
+		      !(spec->notify & FILTER_NOTIFY_SOCKET_CREATE);
+
+	return spec->allow_unix_sockets || judged;
+}
+
 /*
  * A connected stream or seqpacket pair can reach nothing but its other end; a datagram one can send
  * to any name. Internet families answer as the kernel does: their sockets come in no pairs.
@@ -383,7 +378,7 @@ static bpf_pos check_socketpair(struct bpf_asm *a, const struct filter_args_ctx 
 {
 	static const uint32_t connected[] = {UAPI_SOCK_STREAM, UAPI_SOCK_SEQPACKET};
 	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
-	bpf_pos other = unix_allowed(ctx->spec) ? allow(a) : refuse(a, ctx, EACCES);
+	bpf_pos other = datagrams_allowed(ctx->spec) ? allow(a) : refuse(a, ctx, EACCES);
 
 	bpf_pos type = bpf_if_any(a, connected, ARRAY_SIZE(connected), allow(a), other);
 	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
@@ -399,7 +394,6 @@ static const check_fn checks[CHECK_COUNT] = {
 	[CHECK_CHOWN_ARG1]  = check_chown_arg1,
 	[CHECK_CHOWN_ARG2]  = check_chown_arg2,
 	[CHECK_CLONE]       = check_clone,
-	[CHECK_EXPLAIN]     = check_explain,
 	[CHECK_FCNTL]       = check_fcntl,
 	[CHECK_FLOCK]       = check_flock,
 	[CHECK_IOCTL]       = check_ioctl,

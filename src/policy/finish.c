@@ -318,6 +318,7 @@ static void fill_protections(struct builder *b, struct policy *p)
 				p->prot[prot] = PROT_DISABLED;
 	}
 	p->allow_metadata = builder_is_true(b, OPT_ALLOW_METADATA);
+	p->explain = builder_is_true(b, OPT_EXPLAIN);
 	copy_list(b, OPT_EXTRA_DENY_SYSCALL, &p->extra_deny);
 	copy_list(b, OPT_EXTRA_ALLOW_SYSCALL, &p->extra_allow);
 }

@@ -651,8 +651,13 @@ static const struct option table[OPT_COUNT] = {
 		.id = OPT_EXPLAIN,
 		FLAG("explain"), KEY("config", "explain"), .api = "explain",
 		.type = OPTION_BOOL, .default_text = "false",
-		.flags = OPTION_SUPERVISED, .later = LATER_SUPERVISOR,
+		.flags = OPTION_SUPERVISED,
 		.help = "also report what the kernel refuses by itself",
+		.detail = "File, port and system call rules are enforced by the kernel, which tells "
+			  "nobody. With this each call that it may refuse is judged by sandlock as "
+			  "well, and what will be refused is listed, in --events and at the end of a "
+			  "failed run, with the option that would allow it. The program runs more "
+			  "slowly; what it may do stays the same.",
 	},
 	[OPT_QUIET] = {
 		.id = OPT_QUIET,

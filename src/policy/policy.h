@@ -124,6 +124,7 @@ struct policy {
 
 	/* [config] */
 	enum policy_view view;
+	bool explain; /* tell of the kernel's own refusals as well */
 
 	/* Warnings that building produced, one line each (duplicate-free, in order). */
 	struct strv warnings;

@@ -30,7 +30,6 @@ enum syscall_check {
 	CHECK_CHOWN_ARG1, /* owner and group in arguments 1 and 2 */
 	CHECK_CHOWN_ARG2,
 	CHECK_CLONE,
-	CHECK_EXPLAIN, /* of no row: for filter_spec.explain */
 	CHECK_FCNTL,
 	CHECK_FLOCK,
 	CHECK_IOCTL,

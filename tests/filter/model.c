@@ -64,9 +64,10 @@ static int judge_socketpair(const struct filter_spec *spec, uint32_t family, uin
 		return EOPNOTSUPP;
 	if (family != AF_UNIX)
 		return EAFNOSUPPORT;
-	if (type == SOCK_STREAM || type == SOCK_SEQPACKET || unix_open(spec))
+	if (type == SOCK_STREAM || type == SOCK_SEQPACKET || spec->allow_unix_sockets)
 		return ALLOW;
-	return EACCES;
+	/* A datagram pair can send to any name, which only a copy of it can be judged by. */
+	return unix_open(spec) && !notifies(spec, FILTER_NOTIFY_SOCKET_CREATE) ? ALLOW : EACCES;
 }
 
 static int judge_ext_ioctl(uint32_t request)
@@ -208,7 +209,6 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 	case CHECK_NONE:
 	case CHECK_CHOWN_ARG1:
 	case CHECK_CHOWN_ARG2:
-	case CHECK_EXPLAIN:
 	case CHECK_FCNTL:
 	case CHECK_FLOCK:
 	case CHECK_COUNT:
@@ -349,12 +349,9 @@ static bool may_be_refused(const struct filter_spec *spec, const struct syscall_
 
 /* The same call where it is to be explained. */
 static int explain(const struct filter_spec *spec, const struct filter_sets *sets,
-		   const struct syscall_row *row, const struct seccomp_data *data, int answer)
+		   const struct syscall_row *row, int answer)
 {
-	static const char *const at_start[] = {"close", "close_range",	  "dup3",
-					       "fcntl", "openat",	  "prlimit64",
-					       "read",	"rt_sigprocmask", "write"};
-	bool marks = str_eq(row->name, "openat") || str_eq(row->name, "execve");
+	static const char *const at_start[] = {"close_range", "write"};
 
 	if (answer == ENOSYS || answer == NOTIFY)
 		return answer;
@@ -363,9 +360,7 @@ static int explain(const struct filter_spec *spec, const struct filter_sets *set
 				       is_any(row->name, at_start, ARRAY_SIZE(at_start))
 			       ? answer
 			       : NOTIFY;
-	if (!may_be_refused(spec, row) || (marks && data->args[5] == spec->start_mark))
-		return ALLOW;
-	return NOTIFY;
+	return may_be_refused(spec, row) ? NOTIFY : ALLOW;
 }
 
 uint32_t model_answer(const struct filter_spec *spec, const struct filter_sets *sets,
@@ -378,7 +373,7 @@ uint32_t model_answer(const struct filter_spec *spec, const struct filter_sets *
 		if (row)
 			answer = judge(spec, sets, row, data);
 		if (row && spec->explain)
-			answer = explain(spec, sets, row, data, answer);
+			answer = explain(spec, sets, row, answer);
 	}
 	if (answer == NOTIFY)
 		return SECCOMP_RET_USER_NOTIF;

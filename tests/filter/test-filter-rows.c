@@ -18,8 +18,6 @@
 
 enum { WORDS_MAX = 24, ARGS_MAX = 6, LINE_SIZE = 512 };
 
-/* What `spec explain` takes for the start's own calls. */
-#define START_MARK UINT64_C(0x1122334455667788)
 /* High half of a register argument written with +hi. */
 #define GARBAGE UINT64_C(0xdeadbeef00000000)
 
@@ -86,7 +84,7 @@ static const struct constant constants[] = {
 	{ "PRIO_PROCESS", 0 }, { "PRIO_PGRP", 1 }, { "PRIO_USER", 2 },
 	{ "IOPRIO_WHO_PROCESS", 1 }, { "IOPRIO_WHO_PGRP", 2 }, { "IOPRIO_WHO_USER", 3 },
 	{ "PER_QUERY", 0xffffffff }, { "PER_LINUX", 0 }, { "PER_LINUX32", 8 },
-	{ "START_MARK", START_MARK }, { "LOCK_SH", 1 }, { "LOCK_EX", 2 }, { "LOCK_NB", 4 }, { "LOCK_UN", 8 },
+	{ "LOCK_SH", 1 }, { "LOCK_EX", 2 }, { "LOCK_NB", 4 }, { "LOCK_UN", 8 },
 	{ "F_DUPFD", 0 }, { "F_SETFL", 4 }, { "F_SETLK", 6 }, { "F_SETLKW", 7 },
 	{ "F_OFD_SETLK", 37 }, { "F_SETLEASE", 1024 }, { "F_GETLEASE", 1025 },
 	{ "F_NOTIFY", 1026 }, { "F_ADD_SEALS", 1033 }, { "F_GETDELEG", 1039 },
@@ -388,7 +386,7 @@ static bool set_word(struct runner *run, const char *word)
 /* Words of a line "spec …": what differs from the strictest filter. */
 static const char *set_spec(struct runner *run, char *const *words, size_t n)
 {
-	run->spec = (struct filter_spec){.start_mark = START_MARK};
+	run->spec = (struct filter_spec){0};
 	run->have_programs = false;
 	strv_done(&run->allow);
 	strv_done(&run->deny);

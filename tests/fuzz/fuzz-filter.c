@@ -141,7 +141,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				.allow_listener = (data[1] & 32) != 0,
 				.notify = (unsigned int)data[2] | (unsigned int)data[3] << 8,
 				.explain = (data[1] & 64) != 0,
-				.start_mark = 2,
 				.own_uid = 1000,
 				.own_gid = 100,
 			},

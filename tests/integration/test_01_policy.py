@@ -22,7 +22,7 @@ LATER = [
     ["--chroot", "/"], ["--fs-mount", "/x:/tmp"], ["--image", "oci:/x"],
     ["--net-deny", "10.0.0.0/8"], ["--net-deny-bind", "80"], ["--net-allow-loopback", "own"],
     ["--port-remap"], ["--http-allow", "GET example.org/*"], ["--http-deny", "* */admin/*"],
-    ["--explain"], ["--net-allow", "example.org:443"], ["--net-allow", "udp://:53"],
+    ["--net-allow", "example.org:443"], ["--net-allow", "udp://:53"],
     ["--net-allow", "127.0.0.1:80"], ["--net-allow", "icmp://*"],
 ]
 

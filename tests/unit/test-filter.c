@@ -341,7 +341,6 @@ static uint32_t random_next(struct random *r)
 
 /* For the specs that know the sandbox's own ids. */
 enum { OWN_UID = 1000, OWN_GID = 100 };
-#define START_MARK (UINT64_C(3) << 32 | 2)
 
 /* Values at which a check may turn: constants of the checks, and their neighbours. */
 static const uint32_t edges[] = {
@@ -367,8 +366,6 @@ static uint64_t random_arg(struct random *r)
 		value |= edges[random_next(r) % ARRAY_SIZE(edges)];
 	if (random_next(r) % 4 == 0)
 		value |= (uint64_t)random_next(r) << 32;
-	else if (random_next(r) % 4 == 0)
-		value = START_MARK;
 	return value;
 }
 
@@ -395,9 +392,10 @@ static void compare_number(const struct variant *v, struct random *r, uint32_t n
 {
 	struct seccomp_data data = {.nr = (int)nr, .arch = filter_audit_arch(v->spec.arch)};
 	const struct syscall_row *row = syscall_by_nr(v->spec.arch, nr);
-	bool by_args =
-		row && (row->check != CHECK_NONE || row->family == FAMILY_LOCK ||
-			(row->family == FAMILY_METADATA && v->spec.notify) || v->spec.explain);
+	bool by_args = row && (row->check != CHECK_NONE || row->family == FAMILY_LOCK ||
+			       ((row->family == FAMILY_METADATA || row->family == FAMILY_OPEN) &&
+				v->spec.notify) ||
+			       v->spec.explain);
 	size_t tries = by_args ? 300 : 2;
 
 	for (size_t i = 0; i < tries; i++) {
@@ -435,7 +433,6 @@ static struct filter_spec spec_from_bits(enum filter_arch arch, unsigned int bit
 		.arch = arch,
 		.notify = bits >> 6 & NOTIFY_ALL,
 		.explain = (bits >> (6 + NOTIFY_BITS) & 1) != 0,
-		.start_mark = START_MARK,
 		.own_uid = OWN_UID,
 		.own_gid = OWN_GID,
 		.allow_metadata = (bits & 1) != 0,
