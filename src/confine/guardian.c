@@ -251,7 +251,7 @@ static void on_exec_pipe(struct guardian *g)
 	long r = raw_syscall3(SYS_read, g->exec_fd, &byte, 1);
 	if (r == 1 && g->shares_table)
 		take_table(g);
-	else if (r != -EINTR)
+	else if (r != 1 && r != -EINTR)
 		exec_is_decided(g);
 }
 

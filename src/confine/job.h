@@ -186,7 +186,6 @@ struct job {
 	 * does until its exec, or the exec itself, the host serves it already.
 	 */
 	bool notify;
-	uint64_t start_mark; /* filter_spec.start_mark: in register 5 of the start's own calls */
 	uint64_t
 		soft_open_files; /* the limit to go back to before the exec; 0: it was not raised */
 
@@ -224,11 +223,11 @@ struct job {
 enum job_command { JOB_KILL = 'K', JOB_SIGNAL = 'S' };
 /* Reports on the control socket, guardian (and once the child) to host. */
 enum job_report {
-	REPORT_CHILD = 'P',   /* sent by the child itself: its credentials carry the pid */
-	REPORT_PTY = 'T',     /* carries the master side */
+	REPORT_CHILD = 'P',    /* sent by the child itself: its credentials carry the pid */
+	REPORT_PTY = 'T',      /* carries the master side */
 	REPORT_LISTENER = 'l', /* carries the child's listener, before it executes anything */
 	REPORT_STARTED = 'x',  /* the command is executing */
-	REPORT_STOPPED = 's', /* value: signal */
+	REPORT_STOPPED = 's',  /* value: signal */
 	REPORT_CONTINUED = 'c',
 };
 

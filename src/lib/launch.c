@@ -26,6 +26,7 @@
 #include "lib/launch.h"
 #include "lib/report.h"
 #include "lib/supervision.h"
+#include "supervise/supervisor.h"
 #include "sys/raw.h"
 
 #ifndef P_PIDFD
@@ -150,8 +151,9 @@ static void reap_keeper(struct sandlock_process *p)
 		;
 }
 
-/* Handles the reports that are there. 1 once the command is executing, else 0. */
-static int start_reports(struct sandlock_process *p)
+/* Handles the reports that are there. 1 once the command is executing, else 0, or a code < 0. */
+static int start_reports(struct job_request *req, struct sandlock_process *p,
+			 struct sandlock_error *err)
 {
 	struct report_msg msg;
 	while (report_receive(p->ctl, &msg) == 1) {
@@ -163,29 +165,47 @@ static int start_reports(struct sandlock_process *p)
 		struct job_msg go_on = {.kind = JOB_SIGNAL, .value = SIGCONT};
 		if (msg.kind == REPORT_STOPPED)
 			(void)!send(p->ctl, &go_on, sizeof(go_on), MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (msg.kind == REPORT_STARTED) {
+		if (msg.kind == REPORT_LISTENER || msg.kind == REPORT_STARTED)
 			p->guardian_pid = msg.pid;
-			p->listener_fd = msg.fd;
-			return 1;
+		if (msg.kind == REPORT_LISTENER) {
+			int r = supervision_start(req, p, msg.fd, err);
+			if (r < 0)
+				return r;
 		}
+		if (msg.kind == REPORT_STARTED)
+			return 1;
 	}
 	return 0;
 }
 
-/* Waits until the command executes (1) or its keeper is gone (0). */
-static int await_start(struct sandlock_process *p)
+/*
+ * Waits until the command executes (1) or its keeper is gone (0), or a code < 0. From the listener
+ * on, calls of the start itself may come to the supervisor, which is stepped here if it is ours.
+ */
+static int await_start(struct job_request *req, struct sandlock_process *p,
+		       struct sandlock_error *err)
 {
-	struct pollfd pfd[2] = {{.fd = p->ctl, .events = POLLIN},
-				{.fd = p->keeper_pidfd, .events = POLLIN}};
+	struct pollfd pfd[3] = {{.fd = p->ctl, .events = POLLIN},
+				{.fd = p->keeper_pidfd, .events = POLLIN},
+				{.fd = -1, .events = POLLIN}};
 	for (;;) {
-		if (poll(pfd, 2, -1) < 0)
+		int timeout = -1;
+		if (p->own_loop) {
+			pfd[2].fd = supervisor_fd(p->sup);
+			timeout = supervisor_timeout_ms(p->sup);
+		}
+		int n = poll(pfd, 3, timeout);
+		if (n < 0)
 			continue;
-		if ((pfd[0].revents & POLLIN) && start_reports(p) == 1)
-			return 1;
+		int r = pfd[0].revents & POLLIN ? start_reports(req, p, err) : 0;
+		if (r)
+			return r;
 		if ((pfd[0].revents & (POLLHUP | POLLERR)) && !(pfd[0].revents & POLLIN))
 			pfd[0].fd = -1;
 		if (pfd[1].revents)
 			return 0;
+		if (p->own_loop && (n == 0 || pfd[2].revents))
+			supervisor_step(p->sup, 0);
 	}
 }
 
@@ -235,11 +255,14 @@ static int start(struct job_request *req, struct sandlock_process *p, struct san
 	}
 	p->keeper_pid = pid;
 	supervision_prepare(req, p);
-	if (await_start(p) == 1) {
+	r = await_start(req, p, err);
+	if (r < 0)
+		return r;
+	if (r == 1) {
 		warn_missing(req, job);
 		if (!job->supervised)
 			p->child_pidfd = (int)syscall(SYS_pidfd_open, p->child_pid, 0);
-		return supervision_start(req, p, take_fd(&p->listener_fd), err);
+		return 0;
 	}
 	reap_keeper(p);
 	p->ended = true;
@@ -264,7 +287,7 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
 	p->job = job;
 	p->rung = req->rung;
 	p->ctl = p->epoll_fd = p->child_pidfd = p->pty_fd = p->keeper_pidfd = -1;
-	p->listener_fd = p->report.wake_fd = -1;
+	p->report.wake_fd = -1;
 	r = start(req, p, err);
 	/* The job itself stays as it is: guardian and child may be reading it. */
 	util_close(job->ctl);

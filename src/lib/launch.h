@@ -101,7 +101,6 @@ struct sandlock_process {
 	pid_t child_pid;
 	pid_t guardian_pid;
 	int child_pidfd; /* unsupervised only */
-	int listener_fd; /* on its way from the start to the supervisor; -1: none */
 	int pty_fd;
 	bool ended;
 	bool kill_sent;

@@ -618,7 +618,6 @@ void sandlock_process_free(struct sandlock_process *p)
 	live_free(p->live);
 	util_close(p->keeper_pidfd);
 	util_close(p->ctl);
-	util_close(p->listener_fd);
 	util_close(p->epoll_fd);
 	util_close(p->child_pidfd);
 	util_close(p->pty_fd);
