@@ -17,7 +17,8 @@
 #include "events/event.h"
 #include "supervise/supervisor_internal.h"
 
-#define ERRNO_MAX 4095
+#define ERRNO_MAX     4095
+#define ROOM_RETRY_MS 5
 
 void call_done(struct call *call)
 {
@@ -45,7 +46,9 @@ static void send_response(const struct call *call, int64_t value, int error, boo
 	u.resp.val = value;
 	u.resp.error = error;
 	u.resp.flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
-	ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp);
+	/* A signal to this process, a stop included, may come between: nobody else would answer. */
+	while (ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp) < 0 && errno == EINTR)
+		;
 }
 
 static void send_errno(const struct call *call, int64_t code)
@@ -55,29 +58,53 @@ static void send_errno(const struct call *call, int64_t code)
 	send_response(call, 0, -(int)code, false);
 }
 
-/* The number and the descriptor arrive together (5.14), or, on older kernels, one after the other.
+/*
+ * First the descriptor, then its number. Both at once (SECCOMP_ADDFD_FLAG_SEND) would be one call
+ * less, but that one waits for the task, and if this process is stopped or signalled meanwhile the
+ * kernel takes the descriptor back and lets the task's call return 0, as if that were its number.
  */
 static void send_fd(const struct call *call, int fd, bool cloexec)
 {
 	struct seccomp_notif_addfd add = {
 		.id = call->id,
-		.flags = SECCOMP_ADDFD_FLAG_SEND,
 		.srcfd = (uint32_t)fd,
 		.newfd_flags = cloexec ? O_CLOEXEC : 0,
 	};
-	int r = ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-	if (r >= 0)
-		return;
-	if (errno == EINVAL) {
-		add.flags = 0;
+	int r;
+	do {
 		r = ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-		if (r >= 0) {
-			send_response(call, r, 0, false);
-			return;
-		}
-	}
-	if (errno != ENOENT)
+	} while (r < 0 && errno == EINTR);
+	if (r >= 0)
+		send_response(call, r, 0, false);
+	else if (errno != ENOENT)
 		send_errno(call, errno == EBADF ? EMFILE : errno);
+}
+
+/* A crowd waits for its turn: what it asks for gives no EAGAIN outside. */
+static struct verdict look_for_room(struct call *call, struct pending_op *op, bool timed_out)
+{
+	(void)op;
+	if (call_may_work(call))
+		return (struct verdict){.answer = ANSWER_WORKER};
+	return timed_out ? verdict_errno(EAGAIN) : (struct verdict){.answer = ANSWER_PENDING};
+}
+
+static void to_worker(struct call *call)
+{
+	struct supervisor *sup = supervised_of(call)->sup;
+	struct pending_op op = {.resume = look_for_room, .fd = -1, .retry_ms = ROOM_RETRY_MS};
+	if (call->on_worker) {
+		send_errno(call, EAGAIN);
+		return;
+	}
+	if (pool_submit(sup, call) == 0)
+		return;
+	int64_t now = supervise_now_ms();
+	if (!call->room_until_ms)
+		call->room_until_ms = now + sup->pool_timeout_ms;
+	op.deadline_ms = call->room_until_ms;
+	if (now >= call->room_until_ms || call_wait(call, &op).answer != ANSWER_PENDING)
+		send_errno(call, EAGAIN);
 }
 
 void call_answer(struct call *call, struct verdict verdict)
@@ -94,11 +121,13 @@ void call_answer(struct call *call, struct verdict verdict)
 		close(verdict.fd);
 		break;
 	case ANSWER_WORKER:
-		if (call->on_worker || pool_submit(supervised_of(call)->sup, call) < 0)
-			send_errno(call, EAGAIN);
+		to_worker(call);
 		break;
 	case ANSWER_PENDING:
+		break;
 	case ANSWER_GONE:
+		/* Should it be alive after all, it must not wait for ever. */
+		send_errno(call, ESRCH);
 		break;
 	case ANSWER_ERRNO:
 	default:

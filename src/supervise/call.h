@@ -30,6 +30,7 @@ struct call {
 	/* A handler's own, kept while the call waits and is run again; 0 at first. */
 	int64_t wait_deadline_ms;
 	int wait_ms;
+	int64_t room_until_ms; /* the engine's: until when it waits for a worker's room */
 };
 
 /* What becomes of the call. Zeroed: refused with EACCES. */

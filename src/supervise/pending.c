@@ -17,7 +17,8 @@
 #include "base/util.h"
 #include "supervise/supervisor_internal.h"
 
-#define LOOK_MS	       10  /* how often a waiting task is looked at */
+#define LOOK_MS	       10  /* how often a waiting task is looked at, where few wait */
+#define LOOK_CROWD     64  /* that many more make it so much rarer */
 #define ERESTARTSYS_NR 512 /* include/linux/errno.h of the kernel: restarts as SA_RESTART says */
 
 struct waiting {
@@ -41,6 +42,12 @@ static void stop_watching(struct supervisor *sup, struct waiting *w)
 
 static void on_ready(struct supervisor *sup, struct watch *watch, uint32_t events);
 
+/* Looking must not become all that the loop does when many wait. */
+static int64_t look_ms(const struct supervisor *sup)
+{
+	return LOOK_MS + LOOK_MS * (int64_t)(sup->n_waiting / LOOK_CROWD);
+}
+
 static void arm(struct supervisor *sup, struct waiting *w)
 {
 	int64_t now = supervise_now_ms();
@@ -56,7 +63,7 @@ static void arm(struct supervisor *sup, struct waiting *w)
 	}
 	w->retry_at = w->op.retry_ms ? now + w->op.retry_ms : 0;
 	if (!w->look_at)
-		w->look_at = now + LOOK_MS;
+		w->look_at = now + look_ms(sup);
 }
 
 static void unlink_waiting(struct supervisor *sup, struct waiting *w)
@@ -68,6 +75,7 @@ static void unlink_waiting(struct supervisor *sup, struct waiting *w)
 		}
 	}
 	w->sv->n_waiting--;
+	sup->n_waiting--;
 }
 
 static void free_waiting(struct supervisor *sup, struct waiting *w)
@@ -130,6 +138,7 @@ struct verdict call_wait(struct call *call, const struct pending_op *op)
 		call_move(&w->call, call);
 		w->call.on_worker = false;
 		sv->n_waiting++;
+		sup->n_waiting++;
 		w->next = sup->waiting;
 		sup->waiting = w;
 		arm(sup, w);
@@ -181,7 +190,7 @@ static int signal_answer(struct waiting *w)
 static bool look_after(struct supervisor *sup, struct waiting *w, int64_t now)
 {
 	if (w->look_at <= now) {
-		w->look_at = now + LOOK_MS;
+		w->look_at = now + look_ms(sup);
 		if (!call_is_alive(&w->call)) {
 			settle(sup, w, (struct verdict){.answer = ANSWER_GONE});
 			return true;
@@ -224,10 +233,9 @@ int64_t pending_next_ms(const struct supervisor *sup)
 void pending_run_due(struct supervisor *sup)
 {
 	int64_t now = supervise_now_ms();
-	/* Resuming adds and removes: what is due is found anew, once each per round. */
+	/* Resuming removes no other, and what it adds comes in front: each is seen once. */
 	struct waiting *w = sup->waiting;
-	size_t budget = WAITING_MAX;
-	while (w && budget--) {
+	while (w) {
 		struct waiting *next = w->next;
 		look_after(sup, w, now);
 		w = next;
@@ -245,6 +253,7 @@ void pending_drop(struct supervisor *sup, struct supervised *sv)
 		}
 		*p = w->next;
 		sv->n_waiting--;
+		sup->n_waiting--;
 		free_waiting(sup, w);
 	}
 }

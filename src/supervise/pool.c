@@ -74,14 +74,17 @@ static void pool_unref(struct pool *pool)
 	free(pool);
 }
 
+/* Of the sandbox that has the fewest workers now; its oldest piece, which is the last one. */
 static struct work *take_queued(struct pool *pool)
 {
 	struct work *found = NULL;
 	for (struct work *work = pool->all; work; work = work->next) {
-		if (work->state == WORK_QUEUED)
-			found = work; /* the oldest is the last one */
+		if (work->state == WORK_QUEUED && work->sv->n_running < POOL_SHARE &&
+		    (!found || work->sv->n_running <= found->sv->n_running))
+			found = work;
 	}
 	if (found) {
+		found->sv->n_running++;
 		found->state = WORK_RUNNING;
 		pool->queued--;
 	}
@@ -115,6 +118,7 @@ static void *worker_main(void *arg)
 		pthread_mutex_unlock(&pool->lock);
 		struct verdict verdict = dispatch_call(&work->call);
 		pthread_mutex_lock(&pool->lock);
+		work->sv->n_running--;
 		work->verdict = verdict;
 		work->state = WORK_FINISHED;
 		(void)!write(pool->event_fd, &one, sizeof(one));
@@ -211,25 +215,10 @@ static int pool_start(struct supervisor *sup)
 	return 0;
 }
 
-/* With the pool's lock held. */
-static bool has_room(const struct pool *pool)
-{
-	return pool->idle > pool->queued || pool->threads < POOL_THREADS ||
-	       pool->queued < WORKING_MAX;
-}
-
+/* The queue is bounded by sandbox only: one that fills it takes no room from the others. */
 bool call_may_work(const struct call *call)
 {
-	const struct supervised *sv = supervised_of(call);
-	struct pool *pool = sv->sup->pool;
-	if (sv->n_working >= WORKING_MAX)
-		return false;
-	if (!pool)
-		return true;
-	pthread_mutex_lock(&pool->lock);
-	bool room = has_room(pool);
-	pthread_mutex_unlock(&pool->lock);
-	return room;
+	return supervised_of(call)->n_working < WORKING_MAX;
 }
 
 int pool_submit(struct supervisor *sup, struct call *call)
@@ -241,8 +230,8 @@ int pool_submit(struct supervisor *sup, struct call *call)
 	struct work *work = xnew(struct work);
 	work->due_ms = supervise_now_ms() + sup->pool_timeout_ms;
 	pthread_mutex_lock(&pool->lock);
-	bool room = has_room(pool);
-	if (room && pool->idle <= pool->queued && pool->threads < POOL_THREADS)
+	bool room = true;
+	if (pool->idle <= pool->queued && pool->threads < POOL_THREADS)
 		room = start_worker(pool) == 0 || pool->threads > 0;
 	if (room) {
 		call_move(&work->call, call);

@@ -27,10 +27,12 @@ struct supervised {
 	struct supervisor *sup;
 	struct supervised *next_dead;
 	unsigned int refs; /* atomic: the owner's one, and one per piece of work in the pool */
-	unsigned int memory_refs; /* atomic: one of what REFS hold, one of the loop's fetched events */
+	/* atomic: one of what REFS hold, one of the loop's fetched events */
+	unsigned int memory_refs;
 	bool removed;
 	size_t n_waiting;
-	size_t n_working; /* pieces in the pool */
+	size_t n_working;	/* pieces in the pool */
+	unsigned int n_running; /* of them, under the pool's lock: with a worker now */
 	pthread_mutex_t event_lock;
 	box_event_fn event_fn;
 	void *event_data;
@@ -53,10 +55,11 @@ struct supervisor {
 	struct watch pool_watch;
 	struct pool *pool; /* made with the first piece of work */
 	struct waiting *waiting;
+	size_t n_waiting;
 	struct supervised *dead; /* removed; their memory is freed before the next wait */
 	struct supervisor_guest *guests;
 	struct supervisor_guest *dead_guests;
-	int handled;	   /* notifications in this step */
+	int handled; /* notifications in this step */
 	int64_t pool_timeout_ms;
 	uint16_t req_size; /* what the kernel's structures take (seccomp(2)) */
 	uint16_t resp_size;
@@ -67,6 +70,7 @@ enum {
 	WAITING_MAX = 512, /* calls of one sandbox that may wait */
 	WORKING_MAX = 32,  /* pieces of one sandbox in the pool */
 	POOL_THREADS = 8,
+	POOL_SHARE = 6, /* of them, for one sandbox: whose work hangs leaves some to the others */
 	POOL_TIMEOUT_MS = 30000,
 };
 

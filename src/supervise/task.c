@@ -21,7 +21,12 @@
 bool call_is_alive(const struct call *call)
 {
 	uint64_t id = call->id;
-	return ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+	int r;
+	/* A signal to this process says nothing about the task. */
+	do {
+		r = ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
+	} while (r < 0 && errno == EINTR);
+	return r == 0;
 }
 
 /* One transfer of up to N bytes through /proc/TID/mem, where process_vm_readv is barred. */
