@@ -118,6 +118,8 @@ SANDLOCK_API char *const *sandlock_policy_command(const struct sandlock_policy *
 
 /* 1 if the policy says no-supervisor, 0 if not, or a negative code if it does not hold together. */
 SANDLOCK_API int sandlock_policy_no_supervisor(struct sandlock_policy *policy);
+/* 1 if the kernel's own refusals are told as well (explain), 0 if not, or a negative code. */
+SANDLOCK_API int sandlock_policy_explains(struct sandlock_policy *policy);
 
 SANDLOCK_API void sandlock_free(void *p);
 

@@ -426,6 +426,14 @@ static void note_setuid(const char *name)
 	}
 }
 
+/* Most refusals are the kernel's, which tells nobody. */
+static void note_explain(const struct run *run)
+{
+	if (sandlock_policy_explains(run->policy) == 0)
+		cli_error(0, "note: refusals that the kernel makes by itself are not listed; add "
+			     "--explain to see them");
+}
+
 static int supervise(struct run *run)
 {
 	run->result.struct_size = sizeof(run->result);
@@ -460,8 +468,10 @@ static int supervise(struct run *run)
 	if (refusals)
 		fputs(refusals, stderr);
 	int code = exit_code(run);
-	if (code && run->result.reason == SANDLOCK_EXITED && !run->cli.quiet)
+	if (code && run->result.reason == SANDLOCK_EXITED && !run->cli.quiet) {
 		note_setuid(run->command[0]);
+		note_explain(run);
+	}
 	return code;
 }
 

@@ -250,6 +250,13 @@ int sandlock_policy_no_supervisor(struct sandlock_policy *policy)
 	return r < 0 ? r : p->no_supervisor;
 }
 
+int sandlock_policy_explains(struct sandlock_policy *policy)
+{
+	const struct policy *p = NULL;
+	int r = lib_policy_finish(policy, &p, NULL);
+	return r < 0 ? r : p->explain;
+}
+
 /* On the best rung that the policy allows and this place can give. REQ->rung says which. */
 static int spawn_best(struct sandlock_policy *policy, struct job_request *req,
 		      struct sandlock_process **ret_process, struct sandlock_error *err)

@@ -113,6 +113,13 @@ static struct verdict refused_by_filter(struct call *call, int error)
 	return call_refuse(call, &refusal);
 }
 
+const char *explain_op(const struct call *call)
+{
+	if (call->row->family == FAMILY_OPEN)
+		return "open";
+	return call->row->family == FAMILY_EXEC ? "exec" : call->row->name;
+}
+
 /* --- Left to the kernel ------------------------------------------------------------------- */
 
 static explain_fn explainer(const struct call *call)

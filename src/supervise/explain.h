@@ -10,6 +10,9 @@
 
 #include "supervise/call.h"
 
+/* What the call is called in an event: "open" for all that open by path, else its own name. */
+const char *explain_op(const struct call *call);
+
 /* Answers CALL; HANDLER is asked as it would be without --explain. */
 struct verdict explain_call(struct call *call, call_handler handler);
 

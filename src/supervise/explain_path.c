@@ -126,7 +126,7 @@ int explain_tell(struct call *call, const char *text, const struct explained *e)
 	if (e->also[0])
 		add_flag(&allow, e, e->also);
 	struct refusal refusal = {
-		.op = call->row->name,
+		.op = explain_op(call),
 		.object = text[0] ? text : e->resolved,
 		.resolved = text[0] ? e->resolved : NULL,
 		.layer = e->error == EROFS || e->mount ? "mount" : "landlock",
