@@ -2,6 +2,7 @@
 """Issue 4, point 4: metadata calls, names across grants, locks and watches as the supervisor judges
 and makes them."""
 
+import errno
 import os
 import pathlib
 import shutil
@@ -55,16 +56,23 @@ def same(expected, got):
 # --- The same results as outside ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["base", "nobase", "inherited"])
+# As on other kernels and under other filters: no copies of descriptors, no fchmodat2.
+WAYS = {"base": None, "nobase": None, "inherited": None, "no-copies": f"438={errno.EPERM}",
+        "no-fchmodat2": f"452={errno.ENOSYS}"}
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_every_metadata_call_answers_as_outside(place, way):
+    fake = [harness.INSTALLED.tools["fake-kernel"], WAYS[way], "--"] if WAYS[way] else []
     work = fresh(place, "work")
-    expected = outside(probe("metadata_probe.py"), cwd=work)
+    expected = outside([*fake, *probe("metadata_probe.py")], cwd=work)
     open_closed(place)
     work = fresh(place, "work")
-    stdin = open(place.file("given", "x"), "rb") if way == "inherited" else None
-    mode = "nobase" if way == "nobase" else "base"
-    kw = {"stdin": stdin} if stdin else {}
-    r = harness.sandbox(["-w", work, "--cwd", work], probe("metadata_probe.py"), mode=mode, **kw)
+    mode = harness.MODES["base" if way in ("base", "inherited") else "nobase"]
+    argv = mode.command(["-w", work, "--cwd", work], probe("metadata_probe.py"))
+    with open(place.file("given", "x"), "rb") as stdin:
+        kw = {"stdin": stdin} if way == "inherited" else {}
+        r = harness.run([*fake, *argv], **kw)
     open_closed(place)
     assert r.code == 0, f"{r!r}"
     same(expected, r.out)
@@ -300,6 +308,35 @@ def test_few_descriptors_are_enough_for_many_calls(place):
     assert ok(r).out == "done\n"
 
 
+@pytest.mark.parametrize("user", [None, "4711:4712"])
+@pytest.mark.parametrize("view", ["auto", "notify"])
+def test_roots_supervisor_acts_with_the_tasks_rights(root_place, user, view):
+    """Root could change everything; a sandbox of root's, or of a user that root starts it as, not."""
+    work = root_place.dir("work")
+    uid, gid = map(int, user.split(":")) if user else (0, 0)
+    for name, owner in (("own", uid), ("other", 4713), ("dir/f", 4713)):
+        root_place.file(name, "x") if "/" not in name else None
+        path = work / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+        path.chmod(0o666)
+        os.chown(path, owner, owner and gid)
+    os.chown(work, uid, gid)
+    os.chown(work / "dir", 4713, 4713)
+    os.chmod(work / "dir", 0o700)
+    text = (f"cd {work}; for f in own other dir/f; do chmod 600 $f && echo mode $f; touch -d @1 $f && echo time $f; "
+            "chown 4711 $f && echo owner $f; chgrp 1 $f && echo group $f; done 2>/dev/null")
+    given = root_place.file("given", "x")
+    flags = ["--view", view, "-w", work] + (["--user", user] if user else [])
+    with open(given, "rb") as stdin:
+        r = script(flags, text, mode="root", stdin=stdin)
+    done = ["mode own", "time own"] + (["owner own"] if user else [])
+    assert r.lines == done, f"{r!r}"
+    for name in ("other", "dir/f"):
+        st = os.stat(work / name)
+        assert (st.st_mode & 0o777, st.st_uid, st.st_gid) == (0o666, 4713, gid)
+
+
 # --- Locks and leases -----------------------------------------------------------------------------
 
 LOCKS = """
@@ -348,6 +385,31 @@ def test_exclusive_locks_and_leases_take_a_write_grant(place, mode):
     expected = expected.replace("foreign lease 0", "foreign lease EACCES")
     same(expected, r.out)
     assert f"allow it with -w {f}" in r.err
+
+
+@pytest.mark.parametrize("mode", harness.SUPERVISED)
+def test_locks_and_watches_without_copies_say_so(place, mode):
+    work = place.dir("work")
+    f = place.file("work/f", "x")
+    text = f"""
+import ctypes, errno, fcntl, os, sys
+fd = os.open('{f}', os.O_RDWR)
+fcntl.flock(fd, fcntl.LOCK_SH)
+fcntl.lockf(fd, fcntl.LOCK_EX)
+try:
+    fcntl.flock(fd, fcntl.LOCK_EX)
+except OSError as e:
+    print(errno.errorcode[e.errno])
+libc = ctypes.CDLL(None, use_errno=True)
+r = libc.inotify_add_watch(libc.inotify_init(), b'{f}', 2)
+print(r, errno.errorcode[ctypes.get_errno()])
+sys.exit(3)
+"""
+    fake = [harness.INSTALLED.tools["fake-kernel"], f"438={errno.EPERM}", "--"]
+    argv = harness.MODES[mode].command(["-w", work], [harness.PYTHON, "-c", text])
+    r = harness.run([*fake, *argv])
+    assert r.lines == ["ENOTSUP", "-1 ENOTSUP"], f"{r!r}"
+    assert r.err.count("pidfd_getfd is barred here") == 2, f"{r!r}"
 
 
 @pytest.mark.parametrize("mode", harness.SUPERVISED)
