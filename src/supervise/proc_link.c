@@ -153,20 +153,20 @@ static int self_text(struct call *call, int dir, bool thread, char *ret, size_t 
 }
 
 int proc_link_follow(struct call *call, int dir, const char *name, int link, char *ret_text,
-		     size_t size, int *ret_fd)
+		     int *ret_fd)
 {
 	struct at_info info;
 	int r = at_info(dir, &info);
 	if (r < 0)
 		return r;
 	if (info.ino == PROC_ROOT_INO && (str_eq(name, "self") || str_eq(name, "thread-self")))
-		return self_text(call, dir, name[0] == 't', ret_text, size);
+		return self_text(call, dir, name[0] == 't', ret_text, PATH_MAX);
 	/* The kernel tells a text from a jump; where the text leads to is of no interest here. */
 	auto_close int plain = at_open(dir, name, 0, RESOLVE_NO_MAGICLINKS);
 	if (plain == -EPERM)
 		return plain; /* a link that takes a capability, though its text does not */
 	if (plain != -ELOOP) {
-		ssize_t n = at_read_link(link, ret_text, size);
+		ssize_t n = at_read_link(link, ret_text, PATH_MAX);
 		return n < 0 ? (int)n : 1;
 	}
 	auto_close int process = process_dir(dir);

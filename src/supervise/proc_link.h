@@ -13,7 +13,8 @@
 
 /*
  * The link NAME in DIR, which is a directory of a procfs; LINK is the link itself. Positive: it is
- * a text, in RET_TEXT; 0: it led to an object, in RET_FD (O_PATH, owned); or a negative errno.
+ * a text, in RET_TEXT (PATH_MAX bytes); 0: it led to an object, in RET_FD (O_PATH, owned); or a
+ * negative errno.
  */
 int proc_link_follow(struct call *call, int dir, const char *name, int link, char *ret_text,
-		     size_t size, int *ret_fd);
+		     int *ret_fd);

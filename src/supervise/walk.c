@@ -89,8 +89,8 @@ static int open_entry(struct walk *w, const char *name)
 
 static int is_at_root(struct walk *w)
 {
-	struct at_info here;
-	struct at_info root;
+	struct at_info here = {0};
+	struct at_info root = {0};
 	int r = need_root(w);
 	if (r == 0)
 		r = at_info(w->cur, &here);
@@ -132,7 +132,7 @@ static int follow(struct walk *w, const char *name, int link, const struct at_in
 		return -ELOOP;
 	if (magic == PROC_SUPER_MAGIC) {
 		int fd = -1;
-		r = proc_link_follow(w->call, w->cur, name, link, text, sizeof(text), &fd);
+		r = proc_link_follow(w->call, w->cur, name, link, text, &fd);
 		if (r == 0)
 			set_cur(w, fd);
 		return r > 0 ? add_text(w, text) : r;
