@@ -103,14 +103,10 @@ static void make_place(struct job *job)
 		job->place_name = NULL; /* nothing may be removed later that is not ours */
 		return;
 	}
-	int dir = raw_openat(job->place_fd, job->place_name,
-			     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-	if (dir < 0)
-		return;
-	raw_syscall3(SYS_mkdirat, dir, "shm", 0700);
+	raw_syscall3(SYS_mkdirat, job->place_fd, job->place_shm, 0700);
 	if (job->set_ids)
-		raw_syscall5(SYS_fchownat, dir, "shm", job->uid, job->gid, 0);
-	raw_close(dir);
+		raw_syscall5(SYS_fchownat, job->place_fd, job->place_shm, job->uid, job->gid,
+			     AT_SYMLINK_NOFOLLOW);
 }
 
 /* A terminal for the command, from the base's own devpts where there is one. */

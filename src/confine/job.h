@@ -205,6 +205,7 @@ struct job {
 	int tmp_rule;		/* its rule */
 	int place_fd;		/* directory that holds PLACE_NAME; -1: none */
 	const char *place_name; /* what stands for /proc and its like, to be made there */
+	const char *place_shm;	/* "shm" below that */
 	int exec_pipe;		/* the child's end, closed by a successful exec; -1: none */
 	int32_t host_pid;
 

@@ -541,8 +541,11 @@ int job_build(struct job_request *req, struct job **ret_job, struct sandlock_err
 	if (req->tmp_name)
 		job->tmp_name = job_strdup(job, req->tmp_name);
 	job->place_fd = req->place_fd;
-	if (req->place_name)
+	if (req->place_name) {
+		auto_free char *shm = xasprintf("%s/shm", req->place_name);
 		job->place_name = job_strdup(job, req->place_name);
+		job->place_shm = job_strdup(job, shm);
+	}
 	job->dir_fd = req->registry.dir_fd;
 	job->lock_fd = req->registry.lock_fd;
 	job->top_fd = req->registry.top_fd;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -60,6 +61,12 @@ static bool have_receive(void)
 	return ioctl(-1, SECCOMP_IOCTL_NOTIF_RECV, NULL) < 0 && errno == EBADF;
 }
 
+static bool have_wait(void)
+{
+	struct epoll_event event;
+	return epoll_wait(-1, &event, 1, 0) < 0 && errno == EBADF;
+}
+
 /* What the supervisor cannot do without, asked for before anything is started. */
 static int check_place(struct mediation *m, struct sandlock_error *err)
 {
@@ -69,6 +76,11 @@ static int check_place(struct mediation *m, struct sandlock_error *err)
 		return api_fail(err, SANDLOCK_E_UNSUPPORTED, EPERM,
 				"An outer filter refuses the ioctl by which a supervisor receives "
 				"calls: allow it there, or use --no-supervisor");
+	if (!have_wait())
+		return api_fail(
+			err, SANDLOCK_E_UNSUPPORTED, EPERM,
+			"An outer filter refuses epoll_wait, on which a supervisor waits for "
+			"calls: allow it there, or use --no-supervisor");
 	if (!m->have_vm_read && !have_mem_file())
 		return api_fail(err, SANDLOCK_E_UNSUPPORTED, EPERM,
 				"A supervisor must read what its sandbox passes to calls, and both "
