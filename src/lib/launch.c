@@ -285,6 +285,7 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
 		return r;
 	struct sandlock_process *p = xnew(struct sandlock_process);
 	p->job = job;
+	p->owner = getpid();
 	p->rung = req->rung;
 	p->ctl = p->epoll_fd = p->child_pidfd = p->pty_fd = p->keeper_pidfd = -1;
 	p->report.wake_fd = -1;

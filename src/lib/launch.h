@@ -92,6 +92,7 @@ struct job_request {
 
 struct sandlock_process {
 	struct job *job;
+	pid_t owner; /* who started it; in a fork of that process the handle does nothing */
 	enum rung rung;
 	pid_t keeper_pid; /* guardian or keeper: the host's child */
 	int keeper_pidfd;

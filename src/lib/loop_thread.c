@@ -46,8 +46,26 @@ static int start(struct supervisor *sup)
 	return r;
 }
 
+/* A fork of the host in another thread must not copy the lock while it is held. */
+static void lock_for_fork(void)
+{
+	pthread_mutex_lock(&loop_thread.lock);
+}
+
+static void unlock_after_fork(void)
+{
+	pthread_mutex_unlock(&loop_thread.lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+}
+
 struct supervisor *loop_thread_get(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&loop_thread.lock);
 	if (!loop_thread.sup || loop_thread.pid != getpid()) {
 		struct supervisor *sup = supervisor_new();

@@ -518,6 +518,10 @@ int sandlock_wait(struct sandlock_process *p, int timeout_ms, struct sandlock_re
 		  struct sandlock_error *err)
 {
 	int64_t until = timeout_ms >= 0 ? now_ms() + timeout_ms : -1;
+	if (!p->ended && p->owner != getpid())
+		return api_fail(err, SANDLOCK_E_STATE, ECHILD,
+				"A sandbox is waited for by the process that started it, not by a "
+				"fork of that");
 	while (!p->ended) {
 		bool have_report = false;
 		int64_t left = until < 0 ? -1 : until - now_ms();
@@ -613,7 +617,7 @@ int sandlock_signal(struct sandlock_process *p, int sig)
 
 void sandlock_process_free(struct sandlock_process *p)
 {
-	if (!p)
+	if (!p || p->owner != getpid())
 		return;
 	while (!p->ended) {
 		sandlock_kill(p);
