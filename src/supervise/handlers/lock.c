@@ -139,11 +139,15 @@ static struct verdict lease(struct call *call, int fd, int type)
 
 static struct verdict refuse_unknown(struct call *call, const char *op)
 {
-	return call_refuse(call, &(struct refusal){.op = op,
-						   .object = "descriptor",
-						   .rule = "pidfd_getfd is barred here, which "
-							   "judging it takes",
-						   .error = EOPNOTSUPP});
+	bool hides = call->box->have_getfd;
+	return call_refuse(
+		call, &(struct refusal){
+			      .op = op,
+			      .object = "descriptor",
+			      .rule = hides ? "the program does not let itself be looked at (it is "
+					      "not dumpable)"
+					    : "pidfd_getfd is barred here, which judging it takes",
+			      .error = hides ? EACCES : EOPNOTSUPP});
 }
 
 struct verdict handle_lock(struct call *call)

@@ -42,12 +42,17 @@ struct verdict handle_watch(struct call *call)
 	char text[PATH_MAX];
 	uint32_t mask = (uint32_t)call_int(call, 2);
 	int inotify = call_fd(call, call_int(call, 0));
+	bool hides = inotify == -EPERM && call->box->have_getfd;
 	if (inotify == -EPERM)
-		return call_refuse(call, &(struct refusal){.op = "inotify_add_watch",
-							   .object = "descriptor",
-							   .rule = "pidfd_getfd is barred here, "
-								   "which watching takes",
-							   .error = EOPNOTSUPP});
+		return call_refuse(
+			call,
+			&(struct refusal){
+				.op = "inotify_add_watch",
+				.object = "descriptor",
+				.rule = hides ? "the program does not let itself be looked at (it "
+						"is not dumpable)"
+					      : "pidfd_getfd is barred here, which watching takes",
+				.error = hides ? EACCES : EOPNOTSUPP});
 	if (inotify < 0)
 		return judge_failed(inotify);
 	ssize_t n = call_read_str(call, call_arg(call, 1), text, sizeof(text));
