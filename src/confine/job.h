@@ -92,6 +92,15 @@ struct job_rule {
 	uint64_t ino;
 };
 
+/* A file of a directory that the base covers with a copy of its own. */
+struct job_copy {
+	const char *name;
+	const char *link; /* a symbolic link with this text; NULL: a file */
+	const void *data;
+	size_t size;
+	unsigned int mode;
+};
+
 enum job_end {
 	END_NONE,
 	END_MAIN, /* the command ended by itself: WAIT_STATUS */
@@ -170,7 +179,10 @@ struct job {
 	bool proc_writable; /* a write grant reaches /proc: keep /proc/sys and its like read-only */
 	bool own_mqueue;    /* cover /dev/mqueue with the base's own */
 	bool root_writable; /* "/" is a write grant: nothing is made read-only */
-	int *clones;	    /* room for N_RULES descriptors */
+	const char *copies_dir; /* covered with COPIES; NULL: none */
+	struct job_copy *copies;
+	size_t n_copies;
+	int *clones; /* room for N_RULES descriptors */
 	const struct uapi_landlock_net_port_attr *ports;
 	size_t n_ports;
 	uint64_t file_rights;	 /* rights that a rule on a non-directory may have */

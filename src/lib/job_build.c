@@ -528,6 +528,8 @@ int job_build(struct job_request *req, struct job **ret_job, struct sandlock_err
 	if (r == 0)
 		r = job_plan_landlock(req, job, err);
 	if (r == 0)
+		job_plan_copies(req, job);
+	if (r == 0)
 		r = job_plan_rules(req, job, err);
 	if (r == 0)
 		r = plan_filter(req, job, err);

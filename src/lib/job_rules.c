@@ -50,7 +50,8 @@ static struct job_rule *add_rule(struct rule_list *list, const char *path, uint6
 	rule->full = access == RIGHTS_ALL;
 	rule->device = (access & RIGHTS_DEVICE) == RIGHTS_DEVICE && !rule->full;
 	rule->fd = -1;
-	if (job->base && (at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
+	if (job->base && ((job->copies_dir && at_or_below(path, job->copies_dir)) ||
+			  at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
 			  at_or_below(path, "/dev/mqueue") || str_eq(path, "/dev/shm") ||
 			  str_eq(path, "/dev/ptmx")))
 		rule->late = 1;

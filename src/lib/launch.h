@@ -138,6 +138,8 @@ void job_free(struct job *job);
 
 /* Landlock's part of the job (job_landlock.c): rights, scopes, ports, waivers. */
 int job_plan_landlock(struct job_request *req, struct job *job, struct sandlock_error *err);
+/* What is laid over directories of root's in the base (job_copies.c); before the paths. */
+void job_plan_copies(const struct job_request *req, struct job *job);
 /* The paths (job_rules.c). */
 int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_error *err);
 /* Memory in the job's mapping, zeroed, 16-byte aligned; NULL when it is full. */
