@@ -92,15 +92,18 @@ struct move {
 };
 
 /*
- * The errno of a move or link from a directory to another one of which one at least is not
- * writable: the kernel looks at mounts first, then at Landlock's rights in both directories, and
- * last at the right to take a name elsewhere.
+ * The errno where one of the two directories at least is not writable. The kernel asks for a
+ * writable place for a link's new name first, then whether both are on one mount, then for
+ * Landlock's rights in both, and last for its right to take a name elsewhere.
  */
 static void set_error(const struct move *m, const struct resolved *from, const struct resolved *to,
 		      bool to_refused, struct explained *ret)
 {
-	ret->mount = from->fd >= 0 && from->mnt != to->mnt;
-	if (ret->mount || (m->link && !to_refused && ret->error != EROFS))
+	bool apart = from->fd >= 0 && from->mnt != to->mnt;
+	if (m->link && to_refused && ret->error == EROFS)
+		return;
+	ret->mount = apart;
+	if (apart || (m->link && !to_refused))
 		ret->error = EXDEV;
 }
 

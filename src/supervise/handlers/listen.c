@@ -40,7 +40,7 @@ static bool judge_tcp(struct call *call, int fd, struct verdict *ret)
 		return true;
 	if (!p->bind_allow.any && !p->bind_allow.n) {
 		*ret = refuse_port(call, "TCP socket", "no rule allows binding",
-				   "--net-allow-bind PORT");
+				   "--net-allow-bind 0");
 		return false;
 	}
 	if (getsockname(fd, (struct sockaddr *)&bound, &len) < 0) {
