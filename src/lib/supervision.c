@@ -208,9 +208,7 @@ static void find_grant(const struct job_rule *rule, struct found_grant *ret)
 	ret->path = xstrdup(path);
 	ret->dev = st.st_dev;
 	ret->ino = st.st_ino;
-	/* Names across two of them are changed by the supervisor, from here. */
-	if (rule->full && S_ISDIR(st.st_mode))
-		ret->fd = take_fd(&fd);
+	ret->fd = take_fd(&fd);
 }
 
 void supervision_prepare(struct job_request *req, struct sandlock_process *p)

@@ -73,7 +73,8 @@ bool judge_is_quick(const struct call *call, const struct resolved *r)
 	if (call->on_worker || r->anonymous)
 		return true;
 	for (size_t i = 0; i < g->n; i++)
-		if (g->v[i].quick && g->v[i].dev == r->dev)
+		/* Files of an overlay may have another device than its directories. */
+		if (g->v[i].quick && (g->v[i].dev == r->dev || g->v[i].mnt == r->mnt))
 			return true;
 	return false;
 }

@@ -19,8 +19,8 @@ def test_metadata_works_inside_write_grants_in_the_base(place):
     assert quiet_ok(script(["-w", work], text)).out == "600 1\n"
 
 
-@pytest.mark.parametrize("mode", ["nobase", "unsup", "nested"])
-def test_metadata_is_refused_as_a_class_elsewhere(place, mode):
+@pytest.mark.parametrize("mode", ["unsup", "nested"])
+def test_metadata_is_refused_as_a_class_without_a_supervisor(place, mode):
     work = place.dir("work")
     place.file("work/f", "x")
     r = script(["-w", work], f"chmod 600 {work}/f", mode=mode)

@@ -193,6 +193,18 @@ def test_tools_between_two_grants(place, tool):
     assert results[0] == results[1]
 
 
+def test_what_was_granted_by_itself_is_not_moved(place):
+    a, b, sub = place.dir("a"), place.dir("b"), place.dir("a/sub")
+    f = place.file("a/f", "x")
+    text = (f"cd {place.top}; mv -T a/sub b/x; mv -T b a/sub; mv a/f b/; ln a/f b/g; ls a b b/x; "
+            "echo y >a/z; mv a/z a/sub/ && mv a/sub/z b/z && ls b")
+    r = script(["-r", place.top, "-w", a, "-w", b, "-w", sub, "-w", f], text)
+    assert "mv: cannot move 'a/sub' to 'b/x': Device or resource busy" in r.err, f"{r!r}"
+    assert "mv: cannot move 'a/f' to 'b/f': Device or resource busy" in r.err, f"{r!r}"
+    assert sorted(os.listdir(a)) == ["f", "sub"]
+    assert "z" in os.listdir(b) and "x" not in os.listdir(b)
+
+
 # --- Refused elsewhere ----------------------------------------------------------------------------
 
 REFUSED = """
