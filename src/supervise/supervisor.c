@@ -142,7 +142,10 @@ struct supervisor *supervisor_new(void)
 	sup->pool_timeout_ms = POOL_TIMEOUT_MS;
 	pthread_mutex_init(&sup->lock, NULL);
 	sup->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	int r = sup->epoll_fd < 0 ? -errno : query_sizes(sup);
+	struct epoll_event none;
+	/* A wait that an outer filter refuses is met now: the loop could not live without it. */
+	int r = sup->epoll_fd < 0 || epoll_wait(sup->epoll_fd, &none, 1, 0) != 0 ? -errno
+										 : query_sizes(sup);
 	if (r < 0) {
 		supervisor_free(sup);
 		errno = -r;
