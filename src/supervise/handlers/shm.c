@@ -173,7 +173,7 @@ struct form {
 static const struct form forms[] = {
 	{ SYS_unlinkat,  -1, -1,  0, 1,  2 },
 	{ SYS_mkdirat,   -1, -1,  0, 1,  2 },
-	{ SYS_symlinkat, -1, -1,  1, 2, -1 },
+	{ SYS_symlinkat, -1, -1,  1, 2, -1 }, /* its first argument is a text */
 	{ SYS_linkat,     0,  1,  2, 3,  4 },
 	{ SYS_renameat2,  0,  1,  2, 3,  4 },
 #ifdef SYS_renameat
@@ -234,12 +234,8 @@ static int open_parent(const struct places *places, struct name *name)
 	return name->dir == -ELOOP ? -EACCES : name->dir < 0 ? name->dir : 0;
 }
 
-static struct verdict make_link(struct call *call, const struct name *name, unsigned int text_arg)
+static struct verdict make_link(const struct name *name, const char *text)
 {
-	char text[PATH_MAX];
-	ssize_t n = call_read_str(call, call_arg(call, text_arg), text, sizeof(text));
-	if (n < 0)
-		return verdict_errno((int)-n);
 	int r = at_make_link(name->dir, name->last, text);
 	return verdict_result(r, -r);
 }
@@ -251,12 +247,13 @@ static struct verdict make_dir(struct call *call, const struct name *name, mode_
 	return verdict_result(r, -r);
 }
 
-static struct verdict do_one(struct call *call, const struct form *form, const struct name *to)
+static struct verdict do_one(struct call *call, const struct form *form, const struct name *from,
+			     const struct name *to)
 {
 	const char *what = call->row->name;
 	int extra = form->extra < 0 ? 0 : call_int(call, (unsigned int)form->extra);
 	if (str_starts(what, "symlink"))
-		return make_link(call, to, 0);
+		return make_link(to, from->text);
 	if (str_starts(what, "mkdir"))
 		return make_dir(call, to, (mode_t)extra);
 	if (extra & ~AT_REMOVEDIR)
@@ -294,7 +291,7 @@ static struct verdict act_on(struct call *call, const struct form *form, struct 
 		return (struct verdict){.answer = ANSWER_GONE};
 	if (r < 0)
 		return verdict_errno(-r);
-	return form->from >= 0 ? do_two(call, form, from, to) : do_one(call, form, to);
+	return form->from >= 0 ? do_two(call, form, from, to) : do_one(call, form, from, to);
 }
 
 struct verdict handle_names(struct call *call)
@@ -312,5 +309,9 @@ struct verdict handle_names(struct call *call)
 		return verdict_continue();
 	if (form->from >= 0 && (!from.rest || !to.rest))
 		return verdict_errno(EXDEV);
+	/* With the task's rights its memory may be out of reach. */
+	if (str_starts(call->row->name, "symlink") &&
+	    call_read_str(call, call_arg(call, 0), from.text, sizeof(from.text)) < 0)
+		return verdict_errno(EFAULT);
 	return act_on(call, form, &from, &to);
 }

@@ -41,18 +41,26 @@ enum {
 	})
 
 /*
- * Limits are judged by the real ids, which root's supervisor cannot put on without giving itself
- * up to the sandbox: it keeps its own and sees to it that nothing is raised.
+ * Limits are judged by the real ids as well. The saved one stays root's: it is the way back, and
+ * keeps the sandbox from tracing this thread meanwhile.
  */
-static int check_limit(const struct call *call, pid_t pid, int resource,
-		       const struct rlimit64 *wanted)
+static long limit_by_real_ids(const struct box *box, pid_t pid, int resource,
+			      const struct rlimit64 *new, struct rlimit64 *old)
 {
-	struct rlimit64 old;
-	if (!call->box->as_root || !wanted)
-		return 0;
-	if (syscall(SYS_prlimit64, pid, resource, NULL, &old) < 0)
-		return errno;
-	return wanted->rlim_max > old.rlim_max ? EPERM : 0;
+	if (!box->as_root)
+		return syscall(SYS_prlimit64, pid, resource, new, old);
+	uid_t uid = getuid();
+	gid_t gid = getgid();
+	if (syscall(SYS_setresgid, box->host_gid, -1, -1) < 0)
+		return -1;
+	long r = syscall(SYS_setresuid, box->host_uid, -1, -1);
+	if (r == 0)
+		r = syscall(SYS_prlimit64, pid, resource, new, old);
+	int code = errno;
+	if (syscall(SYS_setresuid, uid, -1, -1) < 0 || syscall(SYS_setresgid, gid, -1, -1) < 0)
+		util_abort("a supervisor thread cannot take its real ids back");
+	errno = code;
+	return r;
 }
 
 static struct verdict set_limit(struct call *call, pid_t pid)
@@ -64,14 +72,11 @@ static struct verdict set_limit(struct call *call, pid_t pid)
 	int r = new ? call_read(call, call_arg(call, 2), new, sizeof(*new)) : 0;
 	if (r < 0)
 		return verdict_errno(-r);
-	int code = check_limit(call, pid, resource, new);
-	if (code)
-		return verdict_errno(code);
-	if (syscall(SYS_prlimit64, pid, resource, new, &old) < 0)
-		return verdict_errno(errno);
-	if (call_arg(call, 3))
+	struct verdict verdict =
+		AS_CALLER(call, limit_by_real_ids(call->box, pid, resource, new, &old));
+	if (verdict.answer == ANSWER_VALUE && call_arg(call, 3))
 		r = call_write(call, call_arg(call, 3), &old, sizeof(old));
-	return r < 0 ? verdict_errno(-r) : verdict_value(0);
+	return r < 0 ? verdict_errno(-r) : verdict;
 }
 
 static struct verdict set_scheduler(struct call *call, pid_t pid)
