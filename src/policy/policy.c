@@ -45,6 +45,13 @@ struct policy *policy_ref(struct policy *p)
 	return p;
 }
 
+static void free_rules(struct net_rules *rules)
+{
+	for (size_t i = 0; i < rules->n; i++)
+		net_rule_done(&rules->v[i]);
+	free(rules->v);
+}
+
 void policy_unref(struct policy *p)
 {
 	if (!p || __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) > 0)
@@ -58,10 +65,10 @@ void policy_unref(struct policy *p)
 	strv_done(&p->env);
 	free(p->name);
 	free(p->cpu_cores);
-	for (size_t i = 0; i < p->net_allow.n; i++)
-		net_rule_done(&p->net_allow.v[i]);
-	free(p->net_allow.v);
+	free_rules(&p->net_allow);
+	free_rules(&p->net_deny);
 	port_set_done(&p->bind_allow);
+	port_set_done(&p->bind_deny);
 	strv_done(&p->unix_allow);
 	strv_done(&p->extra_deny);
 	strv_done(&p->extra_allow);

@@ -35,6 +35,9 @@ enum protection_state {
 
 enum policy_view { VIEW_AUTO, VIEW_NAMESPACE, VIEW_NOTIFY };
 
+/* Which loopback listeners can be reached beyond what the rules say (decisions 25). */
+enum policy_loopback { LOOPBACK_NONE, LOOPBACK_OWN, LOOPBACK_ALL };
+
 enum net_proto { NET_TCP = 1 << 0, NET_UDP = 1 << 1, NET_ICMP = 1 << 2 };
 
 enum net_target {
@@ -109,10 +112,17 @@ struct policy {
 	bool no_randomize_memory;
 
 	/* [network] */
-	struct net_rules net_allow; /* NET_TARGET_ANY with ports, TCP among the protocols */
-	struct port_set bind_allow; /* TCP; sorted, without overlap; may hold port 0 */
-	bool unix_allow_all;	    /* --unix-allow '*' */
-	struct strv unix_allow;	    /* sockets, and directories of such: absolute, normal paths */
+	/*
+	 * What they mean together: net_table.h. A deny list alone has an allow rule for everything
+	 * else; LOOPBACK_ALL has its rules among them.
+	 */
+	struct net_rules net_allow;
+	struct net_rules net_deny;
+	struct port_set bind_allow; /* sorted, without overlap; may hold port 0 */
+	struct port_set bind_deny;
+	enum policy_loopback loopback;
+	bool unix_allow_all;	/* --unix-allow '*' */
+	struct strv unix_allow; /* sockets, and directories of such: absolute, normal paths */
 
 	/* [syscalls] */
 	struct strv extra_deny;
