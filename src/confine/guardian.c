@@ -220,6 +220,8 @@ static void take_table(struct guardian *g)
 {
 	g->shares_table = false;
 	g->listener = g->job->state.listener;
+	/* By itself: the pipe's end is waited for, also where a filter refuses close_range. */
+	raw_close(g->job->exec_pipe);
 	close_rest(g);
 	if (g->listener < 0)
 		return;
@@ -367,6 +369,11 @@ static void watch_once(struct guardian *g, int64_t deadline)
 	long r = raw_syscall5(SYS_ppoll, pfd, g->ending ? 1 : 4, left >= 0 ? ts : NULL, NULL, 0);
 	if (deadline && !g->ending && raw_monotonic_ns() >= deadline)
 		end_with(g, END_TIMEOUT);
+	/* Who cannot wait for anything would neither report the start nor see the host's end. */
+	if (r < 0 && r != -EINTR && !g->ending) {
+		job_fail(job, STEP_POLL, (int)-r, 0);
+		end_with(g, END_KILLED);
+	}
 	if (r <= 0)
 		return;
 	if (pfd[0].revents) {

@@ -38,6 +38,7 @@ static const struct {
 	[STEP_SUBREAPER]      = {"becoming a subreaper", "prctl", 0, NULL},
 	[STEP_SIGNALFD]       = {"watching child processes", "signalfd4", 0, NULL},
 	[STEP_WAIT]           = {"waiting for child processes", "waitid", 0, NULL},
+	[STEP_POLL]           = {"waiting for what comes first", "ppoll", 0, NULL},
 	[STEP_SIGNAL_MASK]    = {"setting the signal mask", "rt_sigprocmask", 0, NULL},
 	[STEP_PTY]            = {"making a terminal for the command", NULL, 0, "go without --pty"},
 	[STEP_EXEC_PIPE]      = {"making a pipe", "pipe2", 0, NULL},
