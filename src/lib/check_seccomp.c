@@ -233,7 +233,7 @@ static const struct probe probes[] = {
 	{"seccomp-filter", "install a filter that answers a call", "lift the outer filter's rule on seccomp",
 	 KERNEL(3, 17), true, NULL, false, 0, probe_filter},
 	{"seccomp-listener", "receive a trapped call and answer it from another process", "inside a supervised sandbox use --no-supervisor",
-	 KERNEL(5, 0), false, "seccomp-filter", false, USE_ANSWER, probe_listener},
+	 KERNEL(5, 0), true, "seccomp-filter", false, USE_ANSWER, probe_listener},
 	{"seccomp-wait-killable", "the same with calls that signals do not interrupt", "without it signals can interrupt trapped calls with EINTR",
 	 KERNEL(5, 19), false, "seccomp-listener", false, USE_WAIT_KILLABLE, probe_listener},
 	{"seccomp-sync-wake-up", "the same with both sides waking each other on one CPU", "without it trapped calls take longer",

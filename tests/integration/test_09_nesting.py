@@ -41,7 +41,7 @@ def test_unsupervised_inside_unsupervised(place):
 
 @pytest.mark.parametrize("view", ["auto", "notify"])
 def test_supervised_inside_supervised_is_refused_with_the_remedy(view):
-    r = harness.run([*outer("--view", view), "--", *outer(), "--", "/usr/bin/true"])
+    r = harness.run([*outer("--view", view, "--quiet"), "--", *outer(), "--", "/usr/bin/true"])
     refused(r, "--no-supervisor")
 
 
