@@ -47,9 +47,14 @@ LINK_IN = everywhere("EXDEV")
 LINK_OUT = WRITE
 # Processes outside have no number in the sandbox's own PID namespace.
 SIGNAL = per_mode("ESRCH", "EPERM")
-# Calls that tune a process: the inner one of two sandboxes refuses every number but its own.
-TUNE = per_mode("ESRCH", "EPERM", nested="EPERM")
-PROC = per_mode("ENOENT", "EACCES")
+# Calls that tune a process: without a supervisor every number but the caller's is refused, also in
+# the inner one of two sandboxes.
+TUNE = per_mode("ESRCH", "ESRCH", unsup="EPERM", nested="EPERM")
+# Number 1 is the guardian in the base, and a stranger without it.
+TUNE_1 = per_mode("EPERM", "ESRCH", unsup="EPERM")
+PROC = per_mode("ENOENT", "ENOENT", unsup="EACCES")
+# By a link of the process: the kernel refuses to follow it where there is no PID namespace.
+PROC_LINK = per_mode("ENOENT", "EACCES")
 EPERM = everywhere("EPERM")
 ENOSYS = everywhere("ENOSYS")
 EACCES = everywhere("EACCES")
@@ -132,10 +137,11 @@ FILES = [
     Row("proc_prefix_read", "/proc/self/task/../root", "{secret}", expect=READ,
         name="proc_task_root_read"),
     Row("proc_prefix_write", "/proc/self/root", "{out}/file", expect=WRITE, name="proc_root_write"),
-    Row("proc_prefix_read", "/proc/{pid}/root", "{secret}", expect=PROC, name="victim_root_read"),
-    Row("proc_prefix_read", "/proc/{pid}/cwd", "victim/secret", expect=PROC,
+    Row("proc_prefix_read", "/proc/{pid}/root", "{secret}", expect=PROC_LINK,
+        name="victim_root_read"),
+    Row("proc_prefix_read", "/proc/{pid}/cwd", "victim/secret", expect=PROC_LINK,
         name="victim_cwd_read"),
-    Row("proc_prefix_read", "/proc/{pid}/fd", "{vfd}", expect=PROC, name="victim_fd_read"),
+    Row("proc_prefix_read", "/proc/{pid}/fd", "{vfd}", expect=PROC_LINK, name="victim_fd_read"),
     Row("proc_cwd_read", "{work}", "../out/secret", expect=READ),
     Row("opath_reopen_read", "{secret}", expect=READ),
     Row("opath_reopen_write", "{out}/file", expect=WRITE),
@@ -282,14 +288,14 @@ PROCESSES = [
     Row("ioprio_set", "{pid}", expect=TUNE),
     Row("migrate_pages", "{pid}", expect=TUNE),
     # The guardian, which is number 1 in the base; outside, the machine's own number 1.
-    Row("prlimit_set", "1", expect=EPERM, control=AS_ROOT, name="prlimit_guardian"),
+    Row("prlimit_set", "1", expect=TUNE_1, control=AS_ROOT, name="prlimit_guardian"),
     Row("kill_zero", "1", expect=EPERM, control=AS_ROOT, name="kill_guardian"),
-    Row("sched_setaffinity", "1", expect=EPERM, control=AS_ROOT, name="affinity_guardian"),
+    Row("sched_setaffinity", "1", expect=TUNE_1, control=AS_ROOT, name="affinity_guardian"),
     Row("proc_file", "1", "environ", expect=PROC, control=NUMBER_1, name="guardian_environ"),
     Row("proc_file", "1", "mem", expect=PROC, control=NUMBER_1, name="guardian_mem"),
-    Row("proc_prefix_read", "/proc/1/root", "{secret}", expect=PROC, control=NUMBER_1,
+    Row("proc_prefix_read", "/proc/1/root", "{secret}", expect=PROC_LINK, control=NUMBER_1,
         name="guardian_root"),
-    Row("proc_prefix_read", "/proc/1/cwd", "{secret}", expect=PROC, control=NUMBER_1,
+    Row("proc_prefix_read", "/proc/1/cwd", "{secret}", expect=PROC_LINK, control=NUMBER_1,
         name="guardian_cwd"),
     Row("proc_visible", "{pid}", expect=PROC),
     Row("proc_mem_write", "{pid}", "{addr}", expect=PROC),
@@ -336,7 +342,7 @@ TERMINAL = [
     Row("terminal_ioctl", "0x5602", expect=EPERM, terminal=True, name="virtual_terminal_mode"),
     Row("terminal_ioctl", "0x5606", expect=EPERM, terminal=True, name="virtual_terminal_switch"),
     Row("other_terminal", "{tty}", expect=PROC),
-    Row("other_terminal_fd", "{pid}", "{ttyfd}", expect=PROC),
+    Row("other_terminal_fd", "{pid}", "{ttyfd}", expect=PROC_LINK),
 ]
 
 IPC = [
@@ -537,7 +543,7 @@ def without(rows, *groups):
 CROSSING = [row for row in NAMES if row.expect is MOVE]
 LINKS = [row for row in NAMES if row.expect is LINK_IN]
 DEVICES = named(NAMES, "mknod_block", "mknod_char")
-OF_PROC = [row for row in FILES + PROCESSES if row.expect is PROC]
+OF_PROC = [row for row in FILES + PROCESSES if row.expect is PROC or row.expect is PROC_LINK]
 KERNEL_FILES = named(FILES, "core_pattern", "release_agent")
 INHERITED = [row for row in FILES if row.fds]
 WRITING = [row for row in FILES + NAMES if row.expect is WRITE]
