@@ -284,7 +284,7 @@ class Installed:
         self.sandlock = self.copy("sandlock")
         self.attack = self.copy("attack")
         self.tools = {}
-        for name in ("errno-probe", "inside", "fake-kernel", "sandlock-guardian",
+        for name in ("errno-probe", "engine", "inside", "fake-kernel", "sandlock-guardian",
                      "sock-race", "path-race"):
             found = self.copy(name)
             if found:
