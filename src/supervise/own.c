@@ -18,7 +18,7 @@
 #include "supervise/box.h"
 #include "sys/at.h"
 
-enum { ANCESTORS_MAX = 4096, PROCESSES_MAX = 65536, TERMINALS_MAX = 4096 };
+enum { ANCESTORS_MAX = 4096, ANCESTORS_NEAR = 32, PROCESSES_MAX = 65536, TERMINALS_MAX = 4096 };
 
 /* Parent and start time of a process or thread. */
 static int read_parent(pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
@@ -42,10 +42,10 @@ static int read_parent(pid_t pid, pid_t *ret_parent, unsigned long long *ret_sta
 }
 
 /* A number that was given anew on the way shows by a parent younger than its child. */
-bool own_process(const struct box *box, pid_t pid)
+static bool descends(const struct box *box, pid_t pid, int ancestors)
 {
 	unsigned long long child_start = ~0ULL;
-	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+	for (int i = 0; i < ancestors && pid > 1; i++) {
 		pid_t parent = 0;
 		unsigned long long start = 0;
 		if (read_parent(pid, &parent, &start) < 0 || start > child_start)
@@ -56,6 +56,16 @@ bool own_process(const struct box *box, pid_t pid)
 		pid = parent;
 	}
 	return false;
+}
+
+bool own_process(const struct box *box, pid_t pid)
+{
+	return descends(box, pid, ANCESTORS_MAX);
+}
+
+bool own_process_near(const struct box *box, pid_t pid)
+{
+	return descends(box, pid, ANCESTORS_NEAR);
 }
 
 /* --- Lists ------------------------------------------------------------------------------------ */

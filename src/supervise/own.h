@@ -14,6 +14,8 @@ struct box;
 
 /* Whether process or thread PID belongs to the sandbox; the guardian itself does not. */
 bool own_process(const struct box *box, pid_t pid);
+/* The same, but without looking far: false may mean that it takes a longer look. */
+bool own_process_near(const struct box *box, pid_t pid);
 /*
  * The sandbox's processes, in no order; those that come or go meanwhile may be missed. *RET_PIDS is
  * the caller's. Returns their number.

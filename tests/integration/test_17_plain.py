@@ -123,6 +123,9 @@ def test_foreign_processes_are_absent(mode, bystander):
                      "/task", "/task/{pid}/stat", "/io", "/net/tcp"]:
             print(name, read("/proc/{pid}" + name) in ["ENOENT"])
             print(name, read("/proc/self/root/proc/{pid}" + name) == "ENOENT")
+            for odd in ["/proc/./{pid}", "/proc//{pid}", "//proc/{pid}/.", "/proc/self/../{pid}",
+                        "/./proc/{pid}", "/dev/../proc/{pid}", "/proc/sys/../{pid}"]:
+                print(odd, name, read(odd + name) == "ENOENT")
         for name in ["/exe", "/cwd", "/root", "/fd/0", "/root/etc/passwd", "/ns/mnt"]:
             print(name, read("/proc/{pid}" + name) in ["ENOENT", "EACCES"])
         print("guardian", read(f"/proc/{{os.getppid()}}/status") == "ENOENT")

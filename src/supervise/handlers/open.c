@@ -270,6 +270,69 @@ static struct verdict serve_shm(struct call *call, const struct open_request *re
 	return e < 0 ? verdict_errno(-e) : shm_open_rest(call, req, rest);
 }
 
+/* --- The files that everybody reads ------------------------------------------------------------
+ */
+
+/* What opens without waiting for anything: no lock of the process, no other file system. */
+static bool is_quick_file(const char *path)
+{
+	static const char *const names[] = {"stat",    "statm",	  "status",	"comm",
+					    "cmdline", "uptime",  "meminfo",	"loadavg",
+					    "cpuinfo", "version", "filesystems"};
+	const char *name = strrchr(path, '/') + 1;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (str_eq(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* PATH without "self", which would be this process. 0 or a negative errno. */
+static int name_caller(const struct call *call, const char *path, char *ret, size_t size)
+{
+	char status[4096];
+	const char *rest = path + strlen("/proc/");
+	int n = snprintf(ret, size, "%s", path);
+	if (str_starts(rest, "self/")) {
+		char name[40];
+		snprintf(name, sizeof(name), "/proc/%d/status", call->tid);
+		ssize_t got = at_read_file(AT_FDCWD, name, status, sizeof(status));
+		const char *line = got > 0 ? strstr(status, "\nTgid:") : NULL;
+		if (!line || !call_is_alive(call))
+			return -ESRCH;
+		n = snprintf(ret, size, "/proc/%ld%s", strtol(line + 6, NULL, 10),
+			     rest + strlen("self"));
+	}
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* Without a worker, if nothing of it can take long. ANSWER_WORKER: it could. */
+static struct verdict open_quick(struct call *call, const struct open_request *req)
+{
+	const struct verdict slow = {.answer = ANSWER_WORKER};
+	AUTO(resolved_done) struct resolved r = RESOLVED_INIT;
+	AUTO(act_end) struct act act = {0};
+	char *end;
+	if (!str_starts(req->text, "/proc/") || strstr(req->text, "..") || !only_reads(req) ||
+	    (req->flags & (O_PATH | O_CREAT)) || !is_quick_file(req->text) ||
+	    name_caller(call, req->text, r.path, sizeof(r.path)) < 0 ||
+	    act_begin(call->box, &act) < 0)
+		return slow;
+	struct at_info info;
+	r.fd = at_open(AT_FDCWD, r.path, O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+	if (r.fd < 0 || at_info(r.fd, &info) < 0 || !S_ISREG(info.mode) ||
+	    places_find(call->box->places, &info) != PLACE_PROC ||
+	    at_name(r.fd, r.path, sizeof(r.path)) < 0 || !str_starts(r.path, "/proc/"))
+		return slow;
+	/* As in open_proc: the number is looked at while the object is held. */
+	long pid = strtol(r.path + strlen("/proc/"), &end, 10);
+	if (end > r.path + strlen("/proc/") && pid != call->tid &&
+	    !own_process_near(call->box, (pid_t)pid))
+		return slow;
+	r.mode = info.mode;
+	return special_reopen(req, &r);
+}
+
 /* --- On a worker ------------------------------------------------------------------------------ */
 
 static struct verdict try_worker(struct call *call, struct pending_op *op, bool timed_out)
@@ -296,7 +359,9 @@ struct verdict handle_open(struct call *call)
 	enum lead lead = find_lead(call, &req, &rest);
 	if (lead == LEAD_ELSEWHERE)
 		return verdict_continue();
-	if (!call->on_worker)
-		return to_worker(call);
+	if (!call->on_worker) {
+		struct verdict quick = open_quick(call, &req);
+		return quick.answer == ANSWER_WORKER ? to_worker(call) : quick;
+	}
 	return lead == LEAD_SHM ? serve_shm(call, &req, rest) : serve(call, &req);
 }
