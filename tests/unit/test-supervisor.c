@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -41,6 +42,7 @@ enum what {
 	DO_WAIT_TIME, /* waits VALUE ms, then EAGAIN */
 	DO_FD,
 	DO_GARBAGE, /* a verdict that does not exist */
+	DO_GONE,    /* what a handler says of a task that is gone */
 };
 
 static int gate[2]; /* a pipe: readable once it is open */
@@ -83,6 +85,8 @@ struct verdict dispatch_call(struct call *call)
 		return verdict_fd(dup(gate[0]), call_int(call, 1));
 	case DO_GARBAGE:
 		return (struct verdict){.answer = (enum answer)77};
+	case DO_GONE:
+		return (struct verdict){.answer = ANSWER_GONE};
 	}
 	return verdict_errno(ENOTSUP);
 }
@@ -117,12 +121,10 @@ struct scene {
 	long *seen; /* shared with the child */
 };
 
-/* A child that runs BODY below a listener that SCENE serves. */
-static void scene_start(struct scene *s, void (*body)(long *seen))
+/* A child that runs BODY below a listener that SUP serves. */
+static void scene_add(struct scene *s, struct supervisor *sup, void (*body)(long *seen))
 {
 	int pair[2];
-	assert_int_equal(pipe(gate), 0);
-	worked = 0;
 	s->seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(s->seen, MAP_FAILED);
 	assert_int_equal(pipe(pair), 0);
@@ -146,13 +148,26 @@ static void scene_start(struct scene *s, void (*body)(long *seen))
 	close(pidfd);
 	close(pair[0]);
 	close(pair[1]);
-	s->sup = supervisor_new();
-	assert_non_null(s->sup);
+	s->sup = sup;
 	s->box = box_new();
 	s->box->listener = listener;
 	s->box->have_getfd = s->box->have_vm_read = true;
 	assert_int_equal(supervisor_add_take(s->sup, s->box), 0);
 	__atomic_store_n(&s->seen[511], 1, __ATOMIC_SEQ_CST);
+}
+
+static void scene_start(struct scene *s, void (*body)(long *seen))
+{
+	assert_int_equal(pipe(gate), 0);
+	worked = 0;
+	struct supervisor *sup = supervisor_new();
+	assert_non_null(sup);
+	scene_add(s, sup, body);
+}
+
+static struct supervised *engine_of(const struct scene *s)
+{
+	return (struct supervised *)(void *)s->box;
 }
 
 static bool runs(const struct scene *s)
@@ -168,15 +183,20 @@ static void open_gate(void)
 }
 
 /* Serves until the child has ended; its exit status must be 0. */
-static void scene_finish(struct scene *s)
+static void scene_remove(struct scene *s)
 {
 	int status = -1;
 	while (waitpid(s->pid, &status, WNOHANG) == 0)
 		supervisor_step(s->sup, 10);
 	assert_int_equal(status, 0);
 	supervisor_remove(s->sup, s->box);
-	supervisor_free(s->sup);
 	munmap(s->seen, 4096);
+}
+
+static void scene_finish(struct scene *s)
+{
+	scene_remove(s);
+	supervisor_free(s->sup);
 	close(gate[0]);
 	close(gate[1]);
 }
@@ -199,6 +219,8 @@ static void ask_simple(long *seen)
 	struct rlimit lim = {(rlim_t)seen[8] + 1, (rlim_t)seen[8] + 1};
 	setrlimit(RLIMIT_NOFILE, &lim);
 	seen[10] = trapped(DO_FD, 0);
+	/* Whoever was taken for gone must not wait for ever. */
+	seen[12] = trapped(DO_GONE, 0);
 	seen[11] = trapped(DO_VALUE, 7);
 }
 
@@ -221,6 +243,7 @@ static void test_answers(void **state)
 	assert_int_equal(s.seen[9], 0);
 	assert_int_equal(s.seen[10], -EMFILE);
 	assert_int_equal(s.seen[11], 7);
+	assert_int_equal(s.seen[12], -ESRCH);
 	scene_finish(&s);
 }
 
@@ -336,7 +359,7 @@ static void test_waiting_is_bounded(void **state)
 	struct scene s;
 	(void)state;
 	scene_start(&s, ask_too_many_waits);
-	while (!s.seen[4] || ((struct supervised *)(void *)s.box)->n_waiting < WAITING_MAX)
+	while (!s.seen[4] || engine_of(&s)->n_waiting < WAITING_MAX)
 		supervisor_step(s.sup, 10);
 	/* Those above the limit are answered while the others still wait. */
 	for (int i = 0; i < 50; i++)
@@ -350,7 +373,97 @@ static void test_waiting_is_bounded(void **state)
 	scene_finish(&s);
 }
 
+static void ask_short_waits(long *seen)
+{
+	static struct asker askers[100];
+	static pthread_t threads[100];
+	for (int i = 0; i < 100; i++) {
+		askers[i] = (struct asker){.what = DO_WAIT_TIME, .value = 200};
+		if (pthread_create(&threads[i], NULL, ask_in_thread, &askers[i]))
+			_exit(3);
+	}
+	for (int i = 0; i < 100; i++) {
+		pthread_join(threads[i], NULL);
+		seen[0] += askers[i].result == -EAGAIN;
+	}
+	seen[1] = 1;
+}
+
+/* As many as may wait in one sandbox, and what waits longer in another is still looked after. */
+static void test_waiting_of_two(void **state)
+{
+	struct scene a;
+	struct scene b;
+	(void)state;
+	scene_start(&b, ask_short_waits);
+	while (engine_of(&b)->n_waiting < 100)
+		supervisor_step(b.sup, 10);
+	scene_add(&a, b.sup, ask_too_many_waits);
+	while (engine_of(&a)->n_waiting < WAITING_MAX)
+		supervisor_step(a.sup, 10);
+	while (runs(&b) && !b.seen[1])
+		supervisor_step(b.sup, 10);
+	assert_int_equal(b.seen[0], 100);
+	assert_int_equal(engine_of(&a)->n_waiting, WAITING_MAX);
+	scene_remove(&b);
+	open_gate();
+	scene_finish(&a);
+}
+
+/* --- Signals to the supervisor ---------------------------------------------------------------- */
+
+static void *ask_for_descriptors(void *arg)
+{
+	long *good = arg;
+	struct stat st;
+	for (int i = 0; i < 400; i++) {
+		long fd = trapped(DO_FD, 1);
+		bool right = fd > 2 && fstat((int)fd, &st) == 0 && S_ISFIFO(st.st_mode) &&
+			     close((int)fd) == 0;
+		right = right && trapped(DO_VALUE, i) == i;
+		__atomic_add_fetch(good, right, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+static void ask_under_signals(long *seen)
+{
+	pthread_t threads[8];
+	for (int i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, ask_for_descriptors, &seen[0]);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	seen[1] = 1;
+}
+
+/* The listener's calls give EINTR then: no answer may be lost by that, or be another one. */
+static void test_signalled_supervisor(void **state)
+{
+	struct scene s;
+	struct sigaction sa = {.sa_handler = on_alarm};
+	struct itimerval it = {{0, 40}, {0, 40}};
+	(void)state;
+	scene_start(&s, ask_under_signals);
+	alarms = 0;
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &it, NULL);
+	while (runs(&s) && !s.seen[1])
+		supervisor_step(s.sup, 10);
+	it = (struct itimerval){{0, 0}, {0, 0}};
+	setitimer(ITIMER_REAL, &it, NULL);
+	signal(SIGALRM, SIG_IGN);
+	assert_true(alarms > 0);
+	assert_int_equal(s.seen[0], 8 * 400);
+	scene_finish(&s);
+}
+
 /* --- Workers ---------------------------------------------------------------------------------- */
+
+static void ask_one_work(long *seen)
+{
+	seen[0] = trapped(DO_WORK, 3);
+	seen[1] = 1;
+}
 
 static void ask_too_much_work(long *seen)
 {
@@ -367,7 +480,7 @@ static void test_workers_are_bounded(void **state)
 	for (int i = 0; i < 50; i++)
 		supervisor_step(s.sup, 2);
 	assert_int_equal(__atomic_load_n(&worked, __ATOMIC_SEQ_CST), POOL_SHARE);
-	assert_int_equal(((struct supervised *)(void *)s.box)->n_working, WORKING_MAX);
+	assert_int_equal(engine_of(&s)->n_working, WORKING_MAX);
 	open_gate();
 	while (runs(&s) && s.seen[0] + s.seen[1] < WORKING_MAX + 10)
 		supervisor_step(s.sup, 10);
@@ -376,6 +489,29 @@ static void test_workers_are_bounded(void **state)
 	assert_int_equal(s.seen[1], 0);
 	assert_int_equal(s.seen[3], 0);
 	scene_finish(&s);
+}
+
+/* One sandbox whose work hangs takes neither the queue nor all workers from another. */
+static void test_hung_work_leaves_room(void **state)
+{
+	struct scene a;
+	struct scene b;
+	(void)state;
+	scene_start(&a, ask_too_much_work);
+	while (engine_of(&a)->n_working < WORKING_MAX)
+		supervisor_step(a.sup, 10);
+	while (__atomic_load_n(&worked, __ATOMIC_SEQ_CST) < POOL_SHARE)
+		supervisor_step(a.sup, 10);
+	scene_add(&b, a.sup, ask_one_work);
+	while (__atomic_load_n(&worked, __ATOMIC_SEQ_CST) < POOL_SHARE + 1)
+		supervisor_step(a.sup, 10);
+	assert_int_equal(engine_of(&b)->n_working, 1);
+	open_gate();
+	while (runs(&b) && !b.seen[1])
+		supervisor_step(a.sup, 10);
+	assert_int_equal(b.seen[0], 3);
+	scene_remove(&b);
+	scene_finish(&a);
 }
 
 static void ask_slow_work(long *seen)
@@ -424,13 +560,13 @@ static void test_death_while_waiting(void **state)
 	struct scene s;
 	(void)state;
 	scene_start(&s, ask_too_many_waits);
-	while (((struct supervised *)(void *)s.box)->n_waiting < 100)
+	while (engine_of(&s)->n_waiting < 100)
 		supervisor_step(s.sup, 10);
 	kill(s.pid, SIGKILL);
 	waitpid(s.pid, NULL, 0);
 	while (s.sup->waiting)
 		supervisor_step(s.sup, 10);
-	assert_int_equal(((struct supervised *)(void *)s.box)->n_waiting, 0);
+	assert_int_equal(engine_of(&s)->n_waiting, 0);
 	supervisor_remove(s.sup, s.box);
 	supervisor_free(s.sup);
 	munmap(s.seen, 4096);
@@ -444,7 +580,10 @@ int main(void)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_waiting_is_bounded),
+		cmocka_unit_test(test_waiting_of_two),
+		cmocka_unit_test(test_signalled_supervisor),
 		cmocka_unit_test(test_workers_are_bounded),
+		cmocka_unit_test(test_hung_work_leaves_room),
 		cmocka_unit_test(test_work_has_a_time_limit),
 		cmocka_unit_test(test_end_during_work),
 		cmocka_unit_test(test_death_while_waiting),
