@@ -22,12 +22,13 @@ def test_guest_script_is_there():
     assert list((ROOT / "tests/vm").iterdir())
 
 
-def test_kernel_without_seccomp_listener_still_starts_a_plain_policy():
-    """Nothing in a plain policy needs a notification: its absence is no reason to refuse."""
-    argv = harness.MODES["base"].command([], ["/bin/echo", "x"])
+def test_kernel_without_seccomp_listener_is_refused_but_by_no_supervisor():
+    """Sockets are the supervisor's to judge: nothing starts without it unless that was asked for."""
     fake = harness.INSTALLED.tools["fake-kernel"]
-    r = harness.run([fake, f"317:1&8={errno.EINVAL}", "--", *argv])
-    assert (r.code, r.out) == (0, "x\n"), f"{r!r}"
+    for mode, code, out in (("base", 125, ""), ("nobase", 125, ""), ("unsup", 0, "x\n")):
+        argv = harness.MODES[mode].command([], ["/bin/echo", "x"])
+        r = harness.run([fake, f"317:1&8={errno.EINVAL}", "--", *argv])
+        assert (r.code, r.out) == (code, out), f"{r!r}"
 
 
 def test_kernel_without_seccomp_filters_is_refused():
