@@ -153,22 +153,31 @@ int explain_with(struct call *call, const struct explain_path *p, explain_judge_
 
 /* --- Opening ------------------------------------------------------------------------------ */
 
-static int read_open_flags(struct call *call, uint64_t *ret_flags)
+static int read_how(struct call *call, uint64_t *ret_flags)
 {
 	struct open_how how;
+	if (call_arg(call, 3) < sizeof(how))
+		return -EINVAL;
+	int r = call_read(call, call_arg(call, 2), &how, sizeof(how));
+	if (r < 0 || how.resolve) /* a walk with rules of its own */
+		return r < 0 ? r : -EINVAL;
+	*ret_flags = how.flags;
+	return 0;
+}
+
+static int read_open_flags(struct call *call, uint64_t *ret_flags)
+{
 	const char *name = call->row->name;
-	if (str_eq(name, "open"))
+	if (str_eq(name, "openat2"))
+		return read_how(call, ret_flags);
+	if (str_eq(name, "creat"))
+		*ret_flags = O_CREAT | O_WRONLY | O_TRUNC;
+	else if (str_eq(name, "open"))
 		*ret_flags = (uint32_t)call_int(call, 1);
 	else if (str_eq(name, "openat"))
 		*ret_flags = (uint32_t)call_int(call, 2);
-	else if (str_eq(name, "creat"))
-		*ret_flags = O_CREAT | O_WRONLY | O_TRUNC;
-	else if (!str_eq(name, "openat2") || call_arg(call, 3) < sizeof(how))
-		return -EINVAL;
-	else if (call_read(call, call_arg(call, 2), &how, sizeof(how)) < 0 || how.resolve)
-		return -EINVAL; /* a walk with rules of its own */
 	else
-		*ret_flags = how.flags;
+		return -EINVAL;
 	return 0;
 }
 

@@ -242,7 +242,7 @@ def never(outsider):
     yield row(["bpf", 0, 0, 0], "bpf", None, "EPERM")
     yield row(["keyctl", 0, 0], "keyctl", None, "EPERM")
     yield row(["clone", 0x10000011, 0, 0, 0, 0], "clone", "0x10000011", "EPERM")
-    yield row(["socket_", 16, 3, 0], "socket", "family 16, type 3, protocol 0", "EAFNOSUPPORT")
+    yield row(["socket_", 38, 5, 0], "socket", "family 38, type 5, protocol 0", "EAFNOSUPPORT")
     yield row(["socket_", 2, 2, 0], "socket", "family 2, type 2, protocol 0", "EPERM")
     yield row(["socket_", 2, 1, 262], "socket", "family 2, type 1, protocol 262",
               "EPROTONOSUPPORT")
