@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,13 +41,28 @@ int net_watch_fd(struct resolver *r, struct net_watch *watch, int fd, uint32_t e
 	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
+/* Read once, so that whoever steps the resolver learns when it wants to be called next. */
+static void on_wake(struct resolver *r, struct net_watch *watch, uint32_t events)
+{
+	(void)watch;
+	(void)events;
+	r->wake_fd = util_close(r->wake_fd);
+}
+
+static int start_wake(struct resolver *r)
+{
+	r->wake.fn = on_wake;
+	r->wake_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	return r->wake_fd < 0 ? -errno : net_watch_fd(r, &r->wake, r->wake_fd, EPOLLIN);
+}
+
 struct resolver *resolver_new_take(struct names *names)
 {
 	struct resolver *r = xnew(struct resolver);
 	pthread_mutex_init(&r->lock, NULL);
 	r->names = names;
 	r->lookups_end = &r->lookups;
-	r->tcp[0].fd = r->tcp[1].fd = -1;
+	r->tcp[0].fd = r->tcp[1].fd = r->wake_fd = -1;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0) {
 		int code = errno;
@@ -68,6 +84,7 @@ void resolver_free(struct resolver *r)
 			util_close(r->stand_ins[i].on[f].fd);
 	host_config_done(&r->host);
 	names_free(r->names);
+	util_close(r->wake_fd);
 	util_close(r->epoll_fd);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
@@ -441,13 +458,15 @@ int resolver_step(void *data, bool ready)
 	return ms;
 }
 
-void resolver_start(struct resolver *r)
+void resolver_start(struct resolver *r, bool lazy)
 {
 	int64_t end = net_now_ms() + START_MS;
 	pthread_mutex_lock(&r->lock);
 	for (size_t i = 0; i < names_count(r->names); i++) {
 		enum names_kind kind;
 		const char *name = names_get(r->names, i, &kind);
+		if (lazy && kind != NAMES_DENIED)
+			continue;
 		request_refresh(r, name, kind, DNS_A);
 		request_refresh(r, name, kind, DNS_AAAA);
 	}
@@ -461,5 +480,7 @@ void resolver_start(struct resolver *r)
 			ms = (int)left;
 		poll(&pfd, 1, ms);
 	}
+	if (start_wake(r) < 0)
+		r->wake_fd = util_close(r->wake_fd);
 	pthread_mutex_unlock(&r->lock);
 }

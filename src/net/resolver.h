@@ -38,10 +38,10 @@ int resolver_fd(const struct resolver *r);
 int resolver_step(void *data, bool ready);
 
 /*
- * Looks up every literal name, and waits for that (the one function that does). The look-ups go on
- * for NAMES_DENIED ones that have not been answered.
+ * Looks up every literal name (LAZY: only those that are denied), and waits for that: the one
+ * function that does.
  */
-void resolver_start(struct resolver *r);
+void resolver_start(struct resolver *r, bool lazy);
 
 /*
  * Where the socket FD of DOMAIN (AF_INET, AF_INET6) is to go instead of ASKED, a name server.

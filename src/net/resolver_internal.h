@@ -56,6 +56,8 @@ struct resolver {
 	pthread_mutex_t lock;
 	struct names *names; /* owned */
 	int epoll_fd;
+	struct net_watch wake;
+	int wake_fd;
 	struct host_config host;
 	struct host_stamp stamp;
 	int64_t stamp_ms; /* when it was last looked at */

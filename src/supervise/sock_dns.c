@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which destinations are name servers, and the way from them to the resolver. */
+#include "supervise/sock_dns.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "net/resolver.h"
+#include "policy/policy.h"
+#include "supervise/box.h"
+
+#define DNS_PORT 53
+
+static bool is_network(const struct net_rule *rule)
+{
+	return rule->target == NET_TARGET_CIDR4 || rule->target == NET_TARGET_CIDR6;
+}
+
+/* A rule that spells the server's address or network: a user who says so is taken at their word. */
+static bool is_granted(const struct policy *p, const struct net_point *point)
+{
+	for (size_t i = 0; i < p->net_allow.n; i++) {
+		struct net_rules one = {.v = &p->net_allow.v[i], .n = 1};
+		struct net_table table = {.allow = &one, .deny = &p->net_deny};
+		/* What --net-allow-loopback stands for names no server. */
+		if (is_network(one.v) &&
+		    !(p->loopback == LOOPBACK_ALL && one.v->ports.any &&
+		      net_point_is_loopback(point)) &&
+		    net_table_judge(&table, point, NULL).allowed)
+			return true;
+	}
+	return false;
+}
+
+bool sock_dns_is_server(const struct box *box, const struct net_point *point)
+{
+	return box->resolver && point->port == DNS_PORT && point->proto != NET_ICMP &&
+	       !is_granted(box->policy, point);
+}
+
+bool sock_dns_lead(struct call *call, const struct sock_info *info, struct sock_target *t,
+		   struct verdict *ret_verdict)
+{
+	union inet_addr asked = {0};
+	union inet_addr here;
+	socklen_t len = 0;
+	if (!call->n_fds) {
+		*ret_verdict = verdict_errno(ECONNREFUSED);
+		return false;
+	}
+	memcpy(&asked, &t->addr.storage, sizeof(asked));
+	int r = resolver_redirect(call->box->resolver, call->fds[0], info->domain, &asked, &here,
+				  &len);
+	if (r < 0) {
+		*ret_verdict = verdict_errno(-r);
+		return false;
+	}
+	t->addr = (struct sock_addr){.len = len};
+	memcpy(&t->addr.storage, &here, len);
+	return true;
+}
