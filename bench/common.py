@@ -66,7 +66,7 @@ class Bench:
             self.user = f"{self.uid}:{self.gid}"
         self.bin = self.top / "bin"
         staging.copy_products(BUILD, self.bin)
-        for name in ("interleave", "spawn"):
+        for name in ("calls", "interleave", "spawn"):
             if (BUILD / "bench" / name).exists():
                 shutil.copy(BUILD / "bench" / name, self.bin / name)
         self.sandlock = str(self.bin / "sandlock")

@@ -25,12 +25,19 @@ void call_done(struct call *call)
 	for (size_t i = 0; i < call->n_fds; i++)
 		util_close(call->fds[i]);
 	call->n_fds = 0;
-	call->pidfd = util_close(call->pidfd);
+	if (!call->pidfd_kept)
+		util_close(call->pidfd);
+	call->pidfd = -1;
+	call->pidfd_kept = false;
 }
 
 void call_move(struct call *to, struct call *from)
 {
 	*to = *from;
+	/* What the table keeps may be closed there before this call is answered. */
+	if (to->pidfd_kept)
+		to->pidfd = -1;
+	to->pidfd_kept = from->pidfd_kept = false;
 	from->n_fds = 0;
 	from->pidfd = -1;
 }

@@ -13,12 +13,14 @@
 #include "supervise/grants.h"
 
 struct policy;
+struct task;
 struct places;
 struct sock_table;
 
 struct box {
 	const struct policy *policy; /* owned reference */
 	int listener;		     /* owned: the seccomp listener */
+	struct task *tasks;	     /* the loop's table of tasks; NULL: none are kept */
 	_Atomic int root_plus_one;   /* owned: the tasks' root (walk.h) and one; 0: not yet known */
 	struct grants grants;
 	struct sock_table *socks; /* owned (sock.h) */

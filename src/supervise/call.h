@@ -23,8 +23,9 @@ struct call {
 	uint64_t id; /* of the notification */
 	pid_t tid;   /* of the task, as this process sees it; > 0 */
 	struct seccomp_data data;
-	int pidfd;	/* of the thread (of its group on kernels before 6.9); -1 until asked for */
-	bool on_worker; /* may block, within reason */
+	int pidfd; /* of the thread (of its group on kernels before 6.9); -1 until asked for */
+	bool pidfd_kept; /* it belongs to the sandbox's table of tasks */
+	bool on_worker;	 /* may block, within reason */
 	int fds[8]; /* copies of the task's descriptors that call_fd gave, closed with the call */
 	size_t n_fds;
 	/* A handler's own, kept while the call waits and is run again; 0 at first. */

@@ -36,6 +36,9 @@ struct box *box_new(void)
 	struct supervised *sv = xnew(struct supervised);
 	sv->box.listener = -1;
 	sv->refs = sv->memory_refs = 1;
+	for (size_t i = 0; i < TASKS_KEPT; i++)
+		sv->tasks[i].pidfd = -1;
+	sv->box.tasks = sv->tasks;
 	pthread_mutex_init(&sv->event_lock, NULL);
 	return &sv->box;
 }
@@ -76,6 +79,8 @@ void supervised_unref(struct supervised *sv)
 	if (__atomic_sub_fetch(&sv->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	util_close(sv->box.listener);
+	for (size_t i = 0; i < TASKS_KEPT; i++)
+		util_close(sv->tasks[i].pidfd);
 	box_release(&sv->box);
 	pthread_mutex_destroy(&sv->event_lock);
 	put_memory(sv);

@@ -20,6 +20,14 @@ struct watch {
 struct waiting;
 struct pool;
 
+/* A task that has called lately. Its pidfd names it for ever: a number is given to others. */
+struct task {
+	pid_t tid;
+	int pidfd; /* owned; -1: no task here */
+};
+
+enum { TASKS_KEPT = 8 };
+
 /* A box with what the engine keeps of it; BOX comes first, so that a call's box leads here. */
 struct supervised {
 	struct box box;
@@ -30,6 +38,7 @@ struct supervised {
 	/* atomic: one of what REFS hold, one of the loop's fetched events */
 	unsigned int memory_refs;
 	bool removed;
+	struct task tasks[TASKS_KEPT]; /* the loop's alone, by the number's low bits */
 	size_t n_waiting;
 	size_t n_working;	/* pieces in the pool */
 	unsigned int n_running; /* of them, under the pool's lock: with a worker now */

@@ -17,6 +17,7 @@
 #include "base/util.h"
 #include "supervise/box.h"
 #include "supervise/call.h"
+#include "supervise/supervisor_internal.h"
 
 bool call_is_alive(const struct call *call)
 {
@@ -139,11 +140,50 @@ static pid_t thread_group(pid_t tid)
 	return line ? (pid_t)strtol(line + 6, NULL, 10) : -1;
 }
 
+/*
+ * Where the call's task may be kept: by the loop's thread only. A task that is gone shows by ESRCH;
+ * its number cannot have been given to the caller before.
+ */
+static struct task *place_of(struct call *call)
+{
+	struct task *tasks = call->on_worker ? NULL : call->box->tasks;
+	return tasks ? &tasks[(unsigned int)call->tid % TASKS_KEPT] : NULL;
+}
+
+static void keep_task(struct call *call)
+{
+	struct task *task = place_of(call);
+	if (!task)
+		return;
+	util_close(task->pidfd);
+	task->tid = call->tid;
+	task->pidfd = call->pidfd;
+	call->pidfd_kept = true;
+}
+
+static bool forget_task(struct call *call)
+{
+	struct task *task = place_of(call);
+	if (!call->pidfd_kept || !task)
+		return false;
+	task->pidfd = util_close(task->pidfd);
+	call->pidfd = -1;
+	call->pidfd_kept = false;
+	return true;
+}
+
 int call_pidfd(struct call *call)
 {
+	struct task *task = place_of(call);
 	if (call->pidfd >= 0)
 		return call->pidfd;
+	if (task && task->pidfd >= 0 && task->tid == call->tid) {
+		call->pidfd_kept = true;
+		call->pidfd = task->pidfd;
+		return call->pidfd;
+	}
 	auto_close int fd = (int)syscall(SYS_pidfd_open, call->tid, PIDFD_THREAD);
+	bool exact = fd >= 0;
 	if (fd < 0 && errno == EINVAL) {
 		pid_t group = thread_group(call->tid);
 		fd = group > 0 ? (int)syscall(SYS_pidfd_open, group, 0) : -1;
@@ -153,6 +193,8 @@ int call_pidfd(struct call *call)
 	if (!call_is_alive(call))
 		return -ESRCH;
 	call->pidfd = take_fd(&fd);
+	if (exact)
+		keep_task(call);
 	return call->pidfd;
 }
 
@@ -164,6 +206,12 @@ int call_fd_take(struct call *call, int fd)
 	if (pidfd < 0)
 		return pidfd;
 	int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	if (copy < 0 && errno == ESRCH && forget_task(call)) {
+		pidfd = call_pidfd(call);
+		if (pidfd < 0)
+			return pidfd;
+		copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	}
 	return copy < 0 ? -errno : copy;
 }
 
