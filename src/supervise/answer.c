@@ -104,13 +104,15 @@ static void to_worker(struct call *call)
 		send_errno(call, EAGAIN);
 		return;
 	}
-	if (pool_submit(sup, call) == 0)
+	int r = pool_submit(sup, call);
+	if (r == 0)
 		return;
 	int64_t now = supervise_now_ms();
 	if (!call->room_until_ms)
 		call->room_until_ms = now + sup->pool_timeout_ms;
 	op.deadline_ms = call->room_until_ms;
-	if (now >= call->room_until_ms || call_wait(call, &op).answer != ANSWER_PENDING)
+	if (r != -EBUSY || now >= call->room_until_ms ||
+	    call_wait(call, &op).answer != ANSWER_PENDING)
 		send_errno(call, EAGAIN);
 }
 

@@ -137,6 +137,8 @@ struct verdict call_wait(struct call *call, const struct pending_op *op)
 		w->watched_fd = -1;
 		call_move(&w->call, call);
 		w->call.on_worker = false;
+		/* Many may wait, and it can be had again. */
+		w->call.pidfd = util_close(w->call.pidfd);
 		sv->n_waiting++;
 		sup->n_waiting++;
 		w->next = sup->waiting;

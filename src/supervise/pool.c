@@ -224,7 +224,9 @@ bool call_may_work(const struct call *call)
 int pool_submit(struct supervisor *sup, struct call *call)
 {
 	struct supervised *sv = supervised_of(call);
-	if (sv->n_working >= WORKING_MAX || pool_start(sup) < 0)
+	if (sv->n_working >= WORKING_MAX)
+		return -EBUSY;
+	if (pool_start(sup) < 0)
 		return -EAGAIN;
 	struct pool *pool = sup->pool;
 	struct work *work = xnew(struct work);

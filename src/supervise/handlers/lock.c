@@ -58,15 +58,13 @@ static bool may_block(const struct call *call, int fd)
 }
 
 struct lock_wait {
-	int fd;
+	int fd; /* borrowed: the call keeps its copies while it waits */
 	int op;
 };
 
 static void free_wait(struct pending_op *op)
 {
-	struct lock_wait *wait = op->data;
-	util_close(wait->fd);
-	free(wait);
+	free(op->data);
 }
 
 static struct verdict try_again(struct call *call, struct pending_op *op, bool timed_out)
@@ -88,12 +86,7 @@ static struct verdict lock(struct call *call, int fd, int op)
 		return verdict_errno(errno);
 	struct lock_wait *wait = xnew(struct lock_wait);
 	wait->op = op;
-	/* Of its own: the call's copies end with this attempt. */
-	wait->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (wait->fd < 0) {
-		free(wait);
-		return verdict_errno(ENOLCK);
-	}
+	wait->fd = fd;
 	return call_wait(call, &(struct pending_op){.resume = try_again,
 						    .free = free_wait,
 						    .data = wait,
