@@ -105,7 +105,8 @@ int64_t pending_next_ms(const struct supervisor *sup); /* 0: none */
 void pending_run_due(struct supervisor *sup);
 void pending_drop(struct supervisor *sup, struct supervised *sv); /* all of SV's */
 
-/* The pool. Takes CALL's contents if it returns 0; -EAGAIN where there is no room or no thread. */
+/* The pool. Takes CALL's contents if it returns 0; -EBUSY: no room now, -EAGAIN: no worker can be
+ * made. */
 int pool_submit(struct supervisor *sup, struct call *call);
 void pool_free(struct supervisor *sup);
 int64_t pool_next_ms(const struct supervisor *sup);
