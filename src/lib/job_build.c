@@ -24,6 +24,7 @@
 #include "lib/call_reason.h"
 #include "lib/launch.h"
 #include "policy/filter.h"
+#include "policy/net_table.h"
 
 #define STACK_SIZE   ((size_t)64 * 1024)
 #define JOB_SIZE_MIN ((size_t)512 * 1024)
@@ -486,7 +487,9 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 		.allow_metadata = base || p->allow_metadata,
 		.own_pid_namespace = base,
 		.allow_unix_sockets = p->unix_allow_all,
-		.allow_listen = p->bind_allow.any || p->bind_allow.n,
+		.allow_listen = net_policy_has_bind(p),
+		.allow_udp = req->mediation.udp,
+		.allow_ping = req->mediation.ping,
 		.own_ipc_namespace = base,
 		.allow_listener = req->rung == RUNG_NONE,
 		.extra_deny = &p->extra_deny,

@@ -11,6 +11,7 @@
 #include "confine/job.h"
 #include "lib/call_reason.h"
 #include "lib/launch.h"
+#include "policy/net_table.h"
 
 static const struct {
 	int abi;
@@ -102,12 +103,14 @@ static int add_port(struct job *job, size_t *n, uint64_t access, uint64_t port)
 	return 0;
 }
 
-static int add_set(struct job *job, size_t *n, uint64_t access, const struct port_set *set)
+/* Ports of SET that are not of EXCEPT. */
+static int add_set(struct job *job, size_t *n, uint64_t access, const struct port_set *set,
+		   const struct port_set *except)
 {
-	if (set->any)
-		job->ruleset.handled_access_net &= ~access;
 	for (size_t i = 0; i < set->n && !set->any; i++) {
 		for (uint32_t port = set->v[i].lo; port <= set->v[i].hi; port++) {
+			if (port_set_has(except, (uint16_t)port))
+				continue;
 			int r = add_port(job, n, access, port);
 			if (r < 0)
 				return r;
@@ -119,16 +122,34 @@ static int add_set(struct job *job, size_t *n, uint64_t access, const struct por
 /* Consecutive allocations of one size make an array: sizes are multiples of the alignment. */
 _Static_assert(sizeof(struct uapi_landlock_net_port_attr) == 16, "ports are laid out as an array");
 
+/*
+ * Where ports alone decide about connections; else the supervisor makes them, and there is nothing
+ * that the kernel may let through by itself.
+ */
+static int plan_connect(const struct policy *p, struct job *job, size_t *n)
+{
+	static const struct port_set none = {0};
+	int r = 0;
+	for (size_t i = 0; r == 0 && net_policy_tcp_by_port(p) && i < p->net_allow.n; i++) {
+		const struct net_rule *rule = &p->net_allow.v[i];
+		if (!(rule->protos & NET_TCP))
+			continue;
+		if (rule->ports.any)
+			job->ruleset.handled_access_net &= ~LANDLOCK_ACCESS_NET_CONNECT_TCP;
+		r = add_set(job, n, LANDLOCK_ACCESS_NET_CONNECT_TCP, &rule->ports, &none);
+	}
+	return r;
+}
+
 static int plan_ports(struct job_request *req, struct job *job)
 {
 	const struct policy *p = req->policy;
 	size_t n = 0;
-	int r = add_set(job, &n, LANDLOCK_ACCESS_NET_BIND_TCP, &p->bind_allow);
-	for (size_t i = 0; r == 0 && i < p->net_allow.n; i++) {
-		if (p->net_allow.v[i].protos & NET_TCP)
-			r = add_set(job, &n, LANDLOCK_ACCESS_NET_CONNECT_TCP,
-				    &p->net_allow.v[i].ports);
-	}
+	if (net_policy_bind_open(p))
+		job->ruleset.handled_access_net &= ~LANDLOCK_ACCESS_NET_BIND_TCP;
+	int r = add_set(job, &n, LANDLOCK_ACCESS_NET_BIND_TCP, &p->bind_allow, &p->bind_deny);
+	if (r == 0)
+		r = plan_connect(p, job, &n);
 	job->n_ports = n;
 	return r;
 }

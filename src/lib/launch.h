@@ -53,6 +53,8 @@ struct registry_entry {
 /* What of a sandbox's calls the supervisor judges, and what it has for that here. */
 struct mediation {
 	unsigned int notify; /* enum filter_notify; 0: there is no supervisor */
+	bool udp;	     /* UDP sockets can be made, */
+	bool ping;	     /* and ping sockets */
 	bool have_getfd;
 	bool have_vm_read;
 	struct {

@@ -27,6 +27,7 @@
 #include "lib/call_reason.h"
 #include "lib/loop_thread.h"
 #include "policy/filter.h"
+#include "policy/net_table.h"
 #include "supervise/places.h"
 #include "supervise/sock.h"
 #include "supervise/supervisor.h"
@@ -146,6 +147,26 @@ static void find_inherited(const struct job_request *req, struct mediation *m)
 	}
 }
 
+/*
+ * ping asks a UDP socket for its source address: so a rule for ICMP opens these as well, which then
+ * reach nothing.
+ */
+static void plan_network(struct job_request *req)
+{
+	const struct policy *p = req->policy;
+	struct mediation *m = &req->mediation;
+	m->ping = net_policy_has(p, NET_ICMP);
+	m->udp = net_policy_has(p, NET_UDP) || net_policy_has_names(p) || m->ping;
+	if (m->udp && !m->have_getfd) {
+		warn_add(req->warnings,
+			 "UDP and ping are refused here, although rules allow them: an "
+			 "outer filter bars pidfd_getfd, which they need");
+		m->udp = m->ping = false;
+	}
+	if ((m->udp || p->bind_allow.any) && !net_policy_bind_open(p))
+		m->notify |= FILTER_NOTIFY_BIND;
+}
+
 int supervision_plan(struct job_request *req, struct sandlock_error *err)
 {
 	const struct policy *p = req->policy;
@@ -158,6 +179,7 @@ int supervision_plan(struct job_request *req, struct sandlock_error *err)
 	if (r < 0)
 		return r;
 	m->notify = FILTER_NOTIFY_SOCKETS | FILTER_NOTIFY_LOCK | FILTER_NOTIFY_WATCH;
+	plan_network(req);
 	if (!m->have_getfd)
 		m->notify |= FILTER_NOTIFY_SOCKET_CREATE;
 	if (base && !p->allow_metadata)
@@ -305,6 +327,8 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	add_grants(job, p, box);
 	add_filters(req, box);
 	box->socks = take_ptr(p->socks);
+	if (m->udp && (m->notify & FILTER_NOTIFY_BIND))
+		box->guard = sock_guard_new(box->policy);
 	return box;
 }
 

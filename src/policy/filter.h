@@ -33,7 +33,7 @@ enum filter_notify {
 	FILTER_NOTIFY_STAT = 1 << 8,  /* readlink */
 	FILTER_NOTIFY_NAMES = 1 << 9, /* what makes and removes names */
 	FILTER_NOTIFY_TUNE = 1 << 10, /* tuning of another process than the caller */
-	FILTER_NOTIFY_BIND = 1 << 11,
+	FILTER_NOTIFY_BIND = 1 << 11, /* bind, and socket for UDP */
 };
 
 struct filter_spec {
@@ -57,6 +57,13 @@ struct filter_spec {
 	bool allow_unix_sockets;
 	/* A bind grant exists: listen() is let through, else EACCES. */
 	bool allow_listen;
+	/*
+	 * UDP and ping sockets can be made; else EPERM, as raw ones always. What they send is
+	 * judged with FILTER_NOTIFY_SOCKETS, which must be set too; with FILTER_NOTIFY_BIND the
+	 * supervisor makes UDP sockets, since it guards their ports.
+	 */
+	bool allow_udp;
+	bool allow_ping;
 	/*
 	 * There is a private IPC namespace: POSIX message queues work, and sysv_ipc may be let in
 	 * by extra_allow. Else both are refused with EPERM.

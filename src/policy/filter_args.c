@@ -310,15 +310,24 @@ static bpf_pos check_sendto(struct bpf_asm *a, const struct filter_args_ctx *ctx
 /*
  * TCP_FASTOPEN_CONNECT puts the connection off to the first write. TCP_ULP turns a TCP socket into
  * another protocol (SMC among them) whose connect is no TCP connect to Landlock.
+ *
+ * IP_OPTIONS and the IPv6 options hold a route: what is sent goes to its first stop and not to the
+ * address that was judged. A flow label can hold one as well.
  */
 static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
-	static const uint32_t refused[] = {UAPI_TCP_FASTOPEN_CONNECT, UAPI_TCP_ULP};
-	bpf_pos name =
-		bpf_if_any(a, refused, ARRAY_SIZE(refused), refuse(a, ctx, EOPNOTSUPP), allow(a));
+	static const uint32_t tcp[] = {UAPI_TCP_FASTOPEN_CONNECT, UAPI_TCP_ULP};
+	static const uint32_t ip6[] = {UAPI_IPV6_2292PKTOPTIONS, UAPI_IPV6_FLOWLABEL_MGR,
+				       UAPI_IPV6_RTHDR};
+	bpf_pos tcp_name =
+		bpf_if_any(a, tcp, ARRAY_SIZE(tcp), refuse(a, ctx, EOPNOTSUPP), allow(a));
+	bpf_pos ip6_name = bpf_if_any(a, ip6, ARRAY_SIZE(ip6), refuse(a, ctx, EPERM), allow(a));
+	bpf_pos ip_name = bpf_if(a, BPF_JEQ, UAPI_IP_OPTIONS, refuse(a, ctx, EPERM), allow(a));
 
-	name = load_arg(a, 2, name);
-	return load_arg(a, 1, bpf_if(a, BPF_JEQ, UAPI_IPPROTO_TCP, name, allow(a)));
+	bpf_pos level = bpf_if(a, BPF_JEQ, UAPI_IPPROTO_IP, load_arg(a, 2, ip_name), allow(a));
+	level = bpf_if(a, BPF_JEQ, UAPI_IPPROTO_IPV6, load_arg(a, 2, ip6_name), level);
+	level = bpf_if(a, BPF_JEQ, UAPI_IPPROTO_TCP, load_arg(a, 2, tcp_name), level);
+	return load_arg(a, 1, level);
 }
 
 /* listen(2) on an unbound socket binds it to a free port, past the rules for bind (tried). */
@@ -333,10 +342,26 @@ static bool unix_allowed(const struct filter_spec *spec)
 	return spec->allow_unix_sockets || (spec->notify & FILTER_NOTIFY_SOCKETS);
 }
 
+/* UDP and ping sockets, where the policy has them. */
+static bpf_pos check_datagram_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t udp[] = {0, UAPI_IPPROTO_UDP};
+	static const uint32_t ping[] = {UAPI_IPPROTO_ICMP, UAPI_IPPROTO_ICMPV6};
+	const struct filter_spec *spec = ctx->spec;
+	bpf_pos other = refuse(a, ctx, EPERM);
+
+	if (spec->allow_ping)
+		other = bpf_if_any(a, ping, ARRAY_SIZE(ping), allow(a), other);
+	if (spec->allow_udp)
+		other = bpf_if_any(a, udp, ARRAY_SIZE(udp),
+				   spec->notify & FILTER_NOTIFY_BIND ? notify(a) : allow(a), other);
+	return load_arg(a, 2, other);
+}
+
 /*
- * Internet sockets: (SOCK_STREAM, 0 or IPPROTO_TCP) only. The type's flag bits are masked as the
- * kernel masks them; it refuses flags that it does not know. SOCK_PACKET would turn the family into
- * AF_PACKET.
+ * Internet sockets: (SOCK_STREAM, 0 or IPPROTO_TCP), and datagram ones. The type's flag bits are
+ * masked as the kernel masks them; it refuses flags that it does not know. SOCK_PACKET would turn
+ * the family into AF_PACKET.
  */
 static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
@@ -344,7 +369,7 @@ static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx
 	bpf_pos make = made_outside ? notify(a) : allow(a);
 	static const uint32_t tcp[] = {0, UAPI_IPPROTO_TCP};
 	static const uint32_t inet[] = {UAPI_AF_INET, UAPI_AF_INET6};
-	static const uint32_t no_right[] = {UAPI_SOCK_DGRAM, UAPI_SOCK_RAW, UAPI_SOCK_PACKET};
+	static const uint32_t no_right[] = {UAPI_SOCK_RAW, UAPI_SOCK_PACKET};
 
 	bpf_pos protocol =
 		bpf_if_any(a, tcp, ARRAY_SIZE(tcp), make, refuse(a, ctx, EPROTONOSUPPORT));
@@ -352,6 +377,7 @@ static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx
 
 	bpf_pos type = bpf_if_any(a, no_right, ARRAY_SIZE(no_right), refuse(a, ctx, EPERM),
 				  refuse(a, ctx, EPROTONOSUPPORT));
+	type = bpf_if(a, BPF_JEQ, UAPI_SOCK_DGRAM, check_datagram_socket(a, ctx), type);
 	type = bpf_if(a, BPF_JEQ, UAPI_SOCK_STREAM, protocol, type);
 	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
 

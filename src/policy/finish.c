@@ -14,6 +14,7 @@
 #include "policy/builder.h"
 #include "policy/filter.h"
 #include "policy/net_rule.h"
+#include "policy/net_table.h"
 #include "policy/policy.h"
 
 /* Whether ID was given in a way that asks for something: no false switch, no empty list. */
@@ -94,22 +95,40 @@ static int check_unsupervised(const struct builder *b, struct err *err)
 		       buf_text(&list));
 }
 
-static int check_later_values(const struct builder *b, struct err *err)
+static bool is_name_rule_text(const char *text)
 {
-	const struct setting *rules = &b->settings[OPT_NET_ALLOW];
+	struct net_rule rule;
+
+	if (net_rule_parse(text, &rule, NULL) < 0)
+		return false;
+	bool is = rule.name != NULL;
+
+	net_rule_done(&rule);
+	return is;
+}
+
+static int check_later_rules(const struct builder *b, enum option_id id, struct err *err)
+{
+	const struct setting *rules = &b->settings[id];
 	char q[QUOTE_SIZE];
 
 	for (size_t i = 0; i < rules->n; i++) {
 		const struct setting_value *v = &rules->v[i];
 
-		if (!is_port_rule_text(v->text))
-			return err_set(
-				err, EOPNOTSUPP,
-				"%s: %s is not available in this version: rules other than "
-				"tcp://:PORT and :PORT arrive with the network work; remove it",
-				v->where, quote_str(v->text, q, sizeof(q)));
+		if (is_name_rule_text(v->text))
+			return err_set(err, EOPNOTSUPP,
+				       "%s: %s is not available in this version: rules with host "
+				       "names arrive with the network work; remove it",
+				       v->where, quote_str(v->text, q, sizeof(q)));
 	}
 	return 0;
+}
+
+static int check_later_values(const struct builder *b, struct err *err)
+{
+	int r = check_later_rules(b, OPT_NET_ALLOW, err);
+
+	return r < 0 ? r : check_later_rules(b, OPT_NET_DENY, err);
 }
 
 static int check_later(const struct builder *b, struct err *err)
@@ -257,40 +276,113 @@ static void fill_limits(struct builder *b, struct policy *p)
 
 static char *tcp_only_warning(const char *rules)
 {
-	return xasprintf("rules without a protocol (%s) grant TCP only in this version; write "
+	return xasprintf("rules without a protocol (%s) grant TCP only with --no-supervisor; write "
 			 "tcp:// in front to say so",
 			 rules);
 }
 
-static int fill_network(struct builder *b, struct policy *p, struct err *err)
+static int add_rule(struct net_rules *to, const char *text, struct err *err)
 {
-	const struct setting *rules = &b->settings[OPT_NET_ALLOW];
-	const struct setting *ports = &b->settings[OPT_NET_ALLOW_BIND];
-	AUTO(buf_done) struct buf bare = BUF_INIT(1 << 16);
+	to->v = xrealloc(to->v, to->n + 1, sizeof(*to->v));
 
-	if (rules->n)
-		p->net_allow.v = xcalloc(rules->n, sizeof(*p->net_allow.v));
+	int r = net_rule_parse(text, &to->v[to->n], err);
+
+	if (r == 0)
+		to->n++;
+	return r;
+}
+
+static int fill_rules(const struct builder *b, enum option_id id, struct net_rules *to,
+		      struct err *err)
+{
+	const struct setting *rules = &b->settings[id];
+
 	for (size_t i = 0; i < rules->n; i++) {
-		struct net_rule *rule = &p->net_allow.v[i];
-		int r = net_rule_parse(rules->v[i].text, rule, err);
+		int r = add_rule(to, rules->v[i].text, err);
 
 		if (r < 0)
 			return r;
-		p->net_allow.n++;
-		if (!rule->scheme_given)
-			buf_printf(&bare, "%s%s", bare.len ? ", " : "", rule->text);
 	}
-	if (bare.len)
-		strv_add_take(&p->warnings, tcp_only_warning(buf_text(&bare)));
+	return 0;
+}
+
+static int fill_ports(const struct builder *b, enum option_id id, struct port_set *to,
+		      struct err *err)
+{
+	const struct setting *ports = &b->settings[id];
+
 	for (size_t i = 0; i < ports->n; i++) {
 		struct port_set set = {0};
 		int r = port_set_parse(ports->v[i].text, 0, &set, err);
 
 		if (r < 0)
 			return r;
-		port_set_merge(&p->bind_allow, &set);
+		port_set_merge(to, &set);
 		port_set_done(&set);
 	}
+	return 0;
+}
+
+/* Landlock knows TCP ports only. */
+static void keep_tcp(struct policy *p)
+{
+	AUTO(buf_done) struct buf bare = BUF_INIT(1 << 16);
+
+	for (size_t i = 0; i < p->net_allow.n; i++) {
+		struct net_rule *rule = &p->net_allow.v[i];
+
+		rule->protos = NET_TCP;
+		if (!rule->scheme_given)
+			buf_printf(&bare, "%s%s", bare.len ? ", " : "", rule->text);
+	}
+	if (bare.len)
+		strv_add_take(&p->warnings, tcp_only_warning(buf_text(&bare)));
+}
+
+static enum policy_loopback loopback_of(const struct builder *b, const struct policy *p)
+{
+	const char *text = builder_text(b, OPT_NET_ALLOW_LOOPBACK);
+
+	if (!text)
+		return net_policy_has_bind(p) && !p->no_supervisor ? LOOPBACK_OWN : LOOPBACK_NONE;
+	if (str_eq(text, "all"))
+		return LOOPBACK_ALL;
+	return str_eq(text, "own") ? LOOPBACK_OWN : LOOPBACK_NONE;
+}
+
+/* What follows from what was given: a list of exceptions alone means all the rest. */
+static int fill_implied(const struct builder *b, struct policy *p, struct err *err)
+{
+	int r = 0;
+
+	if (p->net_deny.n && !builder_is_set(b, OPT_NET_ALLOW))
+		r = add_rule(&p->net_allow, "*", err);
+	if ((p->bind_deny.n || p->bind_deny.any) && !builder_is_set(b, OPT_NET_ALLOW_BIND))
+		p->bind_allow.any = true;
+	p->loopback = loopback_of(b, p);
+	if (r == 0 && p->loopback == LOOPBACK_ALL)
+		r = add_rule(&p->net_allow, "127.0.0.0/8", err);
+	if (r == 0 && p->loopback == LOOPBACK_ALL)
+		r = add_rule(&p->net_allow, "::1", err);
+	return r;
+}
+
+static int fill_network(struct builder *b, struct policy *p, struct err *err)
+{
+	int r = fill_rules(b, OPT_NET_ALLOW, &p->net_allow, err);
+
+	if (r == 0)
+		r = fill_rules(b, OPT_NET_DENY, &p->net_deny, err);
+	if (r == 0)
+		r = fill_ports(b, OPT_NET_ALLOW_BIND, &p->bind_allow, err);
+	if (r == 0)
+		r = fill_ports(b, OPT_NET_DENY_BIND, &p->bind_deny, err);
+	if (r == 0)
+		r = fill_implied(b, p, err);
+	if (r < 0)
+		return r;
+	if (p->no_supervisor)
+		keep_tcp(p);
 	for (size_t i = 0; i < b->settings[OPT_UNIX_ALLOW].n; i++) {
 		const char *text = b->settings[OPT_UNIX_ALLOW].v[i].text;
 

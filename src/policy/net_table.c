@@ -204,10 +204,15 @@ bool net_policy_may_bind(const struct policy *p, uint16_t port)
 	return port_set_has(&p->bind_allow, port) && !port_set_has(&p->bind_deny, port);
 }
 
+bool net_policy_bind_open(const struct policy *p)
+{
+	return p->bind_allow.any && !p->bind_deny.any && !p->bind_deny.n;
+}
+
 bool net_policy_has_bind(const struct policy *p)
 {
 	if (p->bind_allow.any)
-		return true;
+		return !p->bind_deny.any;
 	for (size_t i = 0; i < p->bind_allow.n; i++)
 		for (uint32_t port = p->bind_allow.v[i].lo; port <= p->bind_allow.v[i].hi; port++)
 			if (!port_set_has(&p->bind_deny, (uint16_t)port))

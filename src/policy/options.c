@@ -274,30 +274,35 @@ static const struct option table[OPT_COUNT] = {
 		.help = "let the command connect where RULE says: [PROTO://]TARGET[:PORTS]",
 		.detail = "PROTO is tcp, udp or icmp; without it TCP and UDP are meant. TARGET is *, an "
 			  "IPv4 or IPv6 address or network, a host name or *.DOMAIN; IPv6 with ports is "
-			  "written [ADDRESS]:PORTS. PORTS is *, or ports and ranges with commas. In "
-			  "this version rules for a port of any address are enforced, for TCP "
-			  "(tcp://:443, :443); all other rules are refused.",
+			  "written [ADDRESS]:PORTS. PORTS is *, or ports and ranges with commas. *.DOMAIN "
+			  "is every name below DOMAIN, not DOMAIN itself. A rule without an "
+			  "address (:443, *) includes the loopback addresses. With "
+			  "--no-supervisor there are only rules for TCP ports (tcp://:443, :443).",
 	},
 	[OPT_NET_DENY] = {
 		.id = OPT_NET_DENY,
 		FLAG("net-deny"), KEY("network", "deny"), .api = "net_deny",
 		.type = OPTION_NET_RULES, .metavar = "RULE", .default_text = "nothing",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
+		.flags = OPTION_SUPERVISED,
 		.help = "refuse destinations although --net-allow covers them",
+		.detail = "Rules are written as for --net-allow, and win over those. Without any "
+			  "--net-allow everything else can be reached by TCP and UDP.",
 	},
 	[OPT_NET_ALLOW_BIND] = {
 		.id = OPT_NET_ALLOW_BIND,
 		FLAG("net-allow-bind"), KEY("network", "allow_bind"), .api = "net_allow_bind",
 		.type = OPTION_PORTS, .metavar = "PORTS", .default_text = "nothing",
-		.help = "let the command bind and listen on TCP ports: 8080, 9000-9005, or *",
-		.detail = "Port 0 stands for binding without naming a port.",
+		.help = "let the command bind to and listen on ports: 8080, 9000-9005, or *",
+		.detail = "For TCP, and for UDP where a rule of --net-allow grants UDP. Port 0 stands for "
+			  "binding without naming a port, which UDP sockets may always do.",
 	},
 	[OPT_NET_DENY_BIND] = {
 		.id = OPT_NET_DENY_BIND,
 		FLAG("net-deny-bind"), KEY("network", "deny_bind"), .api = "net_deny_bind",
 		.type = OPTION_PORTS, .metavar = "PORTS", .default_text = "nothing",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
+		.flags = OPTION_SUPERVISED,
 		.help = "refuse ports although --net-allow-bind covers them",
+		.detail = "Without --net-allow-bind all other ports can be bound.",
 	},
 	[OPT_NET_ALLOW_LOOPBACK] = {
 		.id = OPT_NET_ALLOW_LOOPBACK,
@@ -305,8 +310,10 @@ static const struct option table[OPT_COUNT] = {
 		.api = "net_allow_loopback",
 		.type = OPTION_ENUM, .words = words_loopback, .metavar = "WHAT",
 		.default_text = "own with a bind rule, else none",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
-		.help = "which listeners on the loopback addresses can be reached",
+		.flags = OPTION_SUPERVISED,
+		.help = "which listeners on the loopback addresses can be reached: none, own or all",
+		.detail = "This adds to what --net-allow says. own is what the sandbox itself listens "
+			  "on; all is a rule for 127.0.0.0/8 and one for ::1.",
 	},
 	[OPT_NET_LAZY_DNS] = {
 		.id = OPT_NET_LAZY_DNS,

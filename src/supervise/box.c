@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/util.h"
+#include "net/names.h"
 #include "policy/policy.h"
 #include "supervise/places.h"
 #include "supervise/sock.h"
@@ -14,6 +15,8 @@ void box_release(struct box *box)
 	grants_done(&box->grants);
 	util_close(box->root_plus_one - 1);
 	sock_table_free(box->socks);
+	sock_guard_free(box->guard);
+	names_free(box->names);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
 	filter_program_done(&box->plain_filter);

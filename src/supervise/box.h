@@ -13,17 +13,19 @@
 #include "supervise/grants.h"
 
 struct policy;
-struct task;
+struct names;
 struct places;
+struct sock_guard;
 struct sock_table;
 
 struct box {
 	const struct policy *policy; /* owned reference */
 	int listener;		     /* owned: the seccomp listener */
-	struct task *tasks;	     /* the loop's table of tasks; NULL: none are kept */
 	_Atomic int root_plus_one;   /* owned: the tasks' root (walk.h) and one; 0: not yet known */
 	struct grants grants;
 	struct sock_table *socks; /* owned (sock.h) */
+	struct sock_guard *guard; /* owned (sock.h): of UDP ports; NULL: none is needed */
+	struct names *names;	  /* owned (net/names.h); NULL: no rule has a name */
 	bool base;		  /* in its own namespaces, read-only mounts behind it */
 	bool as_root;		  /* started by root: acts with the task's rights only (act.h) */
 	bool have_getfd;	  /* pidfd_getfd works here */

@@ -12,7 +12,7 @@
 static const call_handler handlers[FAMILY_COUNT] = {
 	[FAMILY_CREATE] = handle_names,	     [FAMILY_OPEN] = handle_open,
 	[FAMILY_REMOVE] = handle_names,	     [FAMILY_TUNE] = handle_tune,
-	[FAMILY_BIND] = handle_listen,	     [FAMILY_CONNECT] = handle_connect,
+	[FAMILY_BIND] = handle_bind,	     [FAMILY_CONNECT] = handle_connect,
 	[FAMILY_LINK] = handle_link,	     [FAMILY_LOCK] = handle_lock,
 	[FAMILY_METADATA] = handle_metadata, [FAMILY_SEND] = handle_send,
 	[FAMILY_SOCKET] = handle_socket,     [FAMILY_WATCH] = handle_watch,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "policy/net_table.h"
 #include "policy/policy.h"
 #include "supervise/box.h"
 #include "supervise/explain_path.h"
@@ -16,15 +17,6 @@
 #include "supervise/own.h"
 
 /* --- bind --------------------------------------------------------------------------------- */
-
-static bool may_bind(const struct policy *p, uint16_t port)
-{
-	for (size_t i = 0; i < p->bind_allow.n; i++) {
-		if (port >= p->bind_allow.v[i].lo && port <= p->bind_allow.v[i].hi)
-			return true;
-	}
-	return p->bind_allow.any || p->prot[PROT_NET_TCP] == PROT_DISABLED;
-}
 
 static int explain_port(struct call *call, const struct sock_addr *addr)
 {
@@ -37,7 +29,8 @@ static int explain_port(struct call *call, const struct sock_addr *addr)
 	if (addr->len < (is_v6 ? offsetof(struct sockaddr_in6, sin6_scope_id) : sizeof(*v4)))
 		return -EINVAL;
 	uint16_t port = ntohs(v4->sin_port); /* at the same place in both */
-	if (may_bind(call->box->policy, port))
+	const struct policy *p = call->box->policy;
+	if (p->prot[PROT_NET_TCP] == PROT_DISABLED || net_policy_may_bind(p, port))
 		return 0;
 	inet_ntop(addr->sa.sa_family, is_v6 ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
 		  sizeof(host));

@@ -202,12 +202,24 @@ static int check_credentials(const struct call *call, const char *data, size_t s
 	return cred.uid == call->box->uid && cred.gid == call->box->gid ? 0 : -EPERM;
 }
 
+/* A route in a message leads elsewhere than its address says; a flow label can hold one. */
+static bool is_route(const struct cmsghdr *h)
+{
+	if (h->cmsg_level == UAPI_IPPROTO_IP)
+		return h->cmsg_type == UAPI_IP_RETOPTS;
+	return h->cmsg_level == UAPI_IPPROTO_IPV6 &&
+	       (h->cmsg_type == UAPI_IPV6_RTHDR || h->cmsg_type == UAPI_IPV6_2292RTHDR ||
+		h->cmsg_type == UAPI_IPV6_FLOWINFO);
+}
+
 static int take_item(struct call *call, const struct cmsghdr *h, const char *data, bool local,
 		     struct msg_control *c)
 {
 	size_t size = h->cmsg_len - CMSG_LEN(0);
 	bool ours = h->cmsg_level == SOL_SOCKET &&
 		    (h->cmsg_type == SCM_RIGHTS || h->cmsg_type == SCM_CREDENTIALS);
+	if (!local && is_route(h))
+		return -EPERM;
 	if (!ours) {
 		msg_control_add(c, h->cmsg_level, h->cmsg_type, data, size);
 		return 0;

@@ -2,12 +2,11 @@
 /*
  * The judge of socket addresses. A named Unix socket is what its path leads to from the task's own
  * root and working directory, held by a descriptor: that descriptor is judged and is what is
- * connected to. TCP is judged by port, as the sandbox's Landlock rules would have done it, which do
- * not bind the process that connects here.
+ * connected to. Internet addresses: sock_inet.c. The sandbox's Landlock rules do not bind the
+ * process that connects here.
  */
 #include "supervise/sock.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -284,85 +283,13 @@ static bool judge_unix(struct call *call, const char *op, const struct sock_info
 	return judge_path(call, op, asked, ret, ret_verdict);
 }
 
-/* --- TCP ---------------------------------------------------------------------------------- */
-
-static bool has_port(const struct port_set *set, uint16_t port)
-{
-	for (size_t i = 0; i < set->n; i++)
-		if (port >= set->v[i].lo && port <= set->v[i].hi)
-			return true;
-	return set->any;
-}
-
-static bool port_allowed(const struct policy *p, uint16_t port)
-{
-	if (p->prot[PROT_NET_TCP] == PROT_DISABLED)
-		return true;
-	for (size_t i = 0; i < p->net_allow.n; i++)
-		if ((p->net_allow.v[i].protos & NET_TCP) &&
-		    has_port(&p->net_allow.v[i].ports, port))
-			return true;
-	return false;
-}
-
-static bool refuse_port(struct call *call, const char *op, const struct sock_addr *asked,
-			uint16_t port, struct verdict *ret)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&asked->storage;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&asked->storage;
-	bool is_v6 = asked->sa.sa_family == AF_INET6;
-	char host[INET6_ADDRSTRLEN] = "";
-	char object[INET6_ADDRSTRLEN + 16];
-	char allow[32];
-	inet_ntop(asked->sa.sa_family, is_v6 ? (const void *)&v6->sin6_addr : &v4->sin_addr, host,
-		  sizeof(host));
-	snprintf(object, sizeof(object), is_v6 ? "[%s]:%u" : "%s:%u", host, port);
-	snprintf(allow, sizeof(allow), "--net-allow :%u", port);
-	struct refusal refusal = {
-		.op = op,
-		.object = object,
-		.rule = "no rule allows connecting to this port",
-		.allow = port ? allow : NULL,
-		.error = EACCES,
-	};
-	*ret = call_refuse(call, &refusal);
-	return false;
-}
-
-/* The port lies at the same place in both families. */
-static bool judge_tcp(struct call *call, const char *op, const struct sock_addr *asked,
-		      struct sock_target *ret, struct verdict *ret_verdict)
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)&asked->storage;
-	ret->addr = *asked;
-	if (asked->len < sizeof(asked->sa.sa_family)) {
-		*ret_verdict = verdict_errno(EINVAL);
-		return false;
-	}
-	if (asked->sa.sa_family == AF_UNSPEC)
-		return true; /* takes the connection back */
-	if (!is_inet(asked->sa.sa_family)) {
-		*ret_verdict = verdict_errno(EAFNOSUPPORT);
-		return false;
-	}
-	if (asked->len < (asked->sa.sa_family == AF_INET
-				  ? sizeof(struct sockaddr_in)
-				  : offsetof(struct sockaddr_in6, sin6_scope_id))) {
-		*ret_verdict = verdict_errno(EINVAL);
-		return false;
-	}
-	if (!port_allowed(call->box->policy, ntohs(in->sin_port)))
-		return refuse_port(call, op, asked, ntohs(in->sin_port), ret_verdict);
-	return true;
-}
-
 bool sock_judge(struct call *call, const char *op, const struct sock_info *info,
 		const struct sock_addr *asked, struct sock_target *ret, struct verdict *ret_verdict)
 {
 	if (info->domain == AF_UNIX)
 		return judge_unix(call, op, info, asked, ret, ret_verdict);
-	if (sock_is_tcp(info))
-		return judge_tcp(call, op, asked, ret, ret_verdict);
-	*ret_verdict = verdict_errno(is_inet(info->domain) ? EPERM : EAFNOSUPPORT);
+	if (is_inet(info->domain))
+		return sock_judge_inet(call, op, info, asked, ret, ret_verdict);
+	*ret_verdict = verdict_errno(EAFNOSUPPORT);
 	return false;
 }

@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <stdbool.h>
 
+#include "policy/net_table.h"
 #include "supervise/msg.h"
 
 struct policy;
@@ -29,7 +30,8 @@ bool sock_is_tcp(const struct sock_info *info);
 struct sock_target {
 	struct sock_addr addr;
 	int path_fd; /* owned: O_PATH of the socket's file, which ADDR names through /proc; -1 */
-	int hold_fd; /* owned: copy of the own abstract socket, which keeps its name bound; -1 */
+	int hold_fd; /* owned: copy of the own socket there, which keeps its name or port; -1 */
+	bool probe;  /* UDP: only the source address may be found out (connect.c) */
 };
 
 #define SOCK_TARGET_INIT                                                                           \
@@ -81,6 +83,47 @@ struct sock_ids {
 };
 bool sock_ids_begin(const struct box *box, struct sock_ids *ret_saved);
 void sock_ids_end(struct sock_ids *saved);
+
+/* --- Internet sockets (sock_inet.c, sock_loopback.c, sock_guard.c) -------------------------- */
+
+/* NET_TCP, NET_UDP or NET_ICMP; 0: no Internet socket of a kind that is let in. */
+unsigned int sock_proto(const struct sock_info *info);
+/*
+ * ASKED as the kernel would take it for a socket of INFO (SENDS: for a message), as a point and in
+ * its one form. 0, -EINVAL, -EAFNOSUPPORT.
+ */
+int sock_inet_read(const struct sock_info *info, const struct sock_addr *asked, bool sends,
+		   struct net_point *ret_point, struct sock_addr *ret_addr);
+/* sock_judge for them. An address of length 0 comes out where a message's name means nothing. */
+bool sock_judge_inet(struct call *call, const char *op, const struct sock_info *info,
+		     const struct sock_addr *asked, struct sock_target *ret,
+		     struct verdict *ret_verdict);
+/*
+ * Whether all that is bound to POINT (on a loopback address) is the sandbox's: 0, and *RET_HOLD is
+ * a copy of such a socket (owned); -EPERM: not all; -ECONNREFUSED: nothing is. May take long.
+ */
+int sock_loopback_find(struct call *call, const struct net_point *point, int *ret_hold);
+/*
+ * The guard of UDP ports: a new socket that it is set on receives nothing but on ports that POLICY
+ * lets it bind and on those that the kernel chooses, for good: the sandbox cannot undo it.
+ */
+struct sock_guard;
+/* NULL where the policy's ports are in too many pieces: then no UDP socket can be made. */
+struct sock_guard *sock_guard_new(const struct policy *policy);
+void sock_guard_free(struct sock_guard *g);
+/* Negative errno; -ENOBUFS without a guard. */
+int sock_guard_set(const struct sock_guard *g, int fd);
+
+/* --- The sandbox's own sockets (sock_own.c) ------------------------------------------------ */
+
+struct sock_search {
+	const uint64_t *inodes;
+	size_t n;
+	bool (*is_it)(void *data, int fd); /* whether a copy is what is looked for */
+	void *data;
+};
+/* A copy (owned) of one of these sockets that a process of the sandbox holds, or -EPERM. */
+int sock_own_find(struct call *call, const struct sock_search *what);
 
 /* --- Abstract names (sock_abstract.c) ------------------------------------------------------ */
 

@@ -168,6 +168,18 @@ struct uapi_landlock_net_port_attr {
 #define UAPI_AF_INET6		  10
 #define UAPI_AF_UNIX		  1
 #define UAPI_IPPROTO_TCP	  6
+#define UAPI_IPPROTO_IP		  0
+#define UAPI_IPPROTO_ICMP	  1
+#define UAPI_IPPROTO_UDP	  17
+#define UAPI_IPPROTO_IPV6	  41
+#define UAPI_IPPROTO_ICMPV6	  58
+#define UAPI_IP_OPTIONS		  4
+#define UAPI_IP_RETOPTS		  7 /* ancillary */
+#define UAPI_IPV6_2292RTHDR	  5 /* ancillary */
+#define UAPI_IPV6_2292PKTOPTIONS  6
+#define UAPI_IPV6_FLOWINFO	  11 /* ancillary */
+#define UAPI_IPV6_FLOWLABEL_MGR	  32
+#define UAPI_IPV6_RTHDR		  57
 #define UAPI_MSG_FASTOPEN	  0x20000000u
 #define UAPI_SOCK_DCCP		  6
 #define UAPI_SOCK_DGRAM		  2

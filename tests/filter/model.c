@@ -26,6 +26,7 @@
 #include "base/util.h"
 #include "model.h"
 #include "policy/filter_internal.h"
+#include "sys/uapi.h"
 
 enum { ALLOW = 0, NOTIFY = -1, WHO_PROCESS = 1, SETDELEG = 1024 + 16 };
 
@@ -50,6 +51,11 @@ static int judge_socket(const struct filter_spec *spec, uint32_t family, uint32_
 		return unix_open(spec) ? make : EACCES;
 	if (family != AF_INET && family != AF_INET6)
 		return EAFNOSUPPORT;
+	if (type == SOCK_DGRAM && spec->allow_udp && (protocol == 0 || protocol == IPPROTO_UDP))
+		return notifies(spec, FILTER_NOTIFY_BIND) ? NOTIFY : ALLOW;
+	if (type == SOCK_DGRAM && spec->allow_ping &&
+	    (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6))
+		return ALLOW;
 	if (type == SOCK_DGRAM || type == SOCK_RAW || type == SOCK_PACKET)
 		return EPERM;
 	if (type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP))
@@ -140,6 +146,13 @@ static int judge_clone(uint32_t flags)
 
 static int judge_setsockopt(uint32_t level, uint32_t name)
 {
+	if (level == IPPROTO_IP)
+		return name == IP_OPTIONS ? EPERM : ALLOW;
+	if (level == IPPROTO_IPV6)
+		return name == IPV6_RTHDR || name == IPV6_2292PKTOPTIONS ||
+				       name == UAPI_IPV6_FLOWLABEL_MGR
+			       ? EPERM
+			       : ALLOW;
 	if (level != IPPROTO_TCP)
 		return ALLOW;
 	return name == TCP_FASTOPEN_CONNECT || name == TCP_ULP ? EOPNOTSUPP : ALLOW;

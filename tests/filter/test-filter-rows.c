@@ -41,6 +41,9 @@ static const struct constant constants[] = {
 	{ "IPPROTO_SMC", 256 }, { "IPPROTO_MPTCP", 262 },
 	{ "SOL_SOCKET", 1 }, { "TCP_NODELAY", 1 }, { "TCP_FASTOPEN", 23 },
 	{ "TCP_FASTOPEN_CONNECT", 30 }, { "TCP_ULP", 31 },
+	{ "IPPROTO_IP", 0 }, { "IP_TOS", 1 }, { "IP_OPTIONS", 4 }, { "IP_PKTINFO", 8 },
+	{ "IPV6_2292PKTOPTIONS", 6 }, { "IPV6_V6ONLY", 26 }, { "IPV6_FLOWLABEL_MGR", 32 },
+	{ "IPV6_RTHDR", 57 },
 	{ "MSG_DONTWAIT", 0x40 }, { "MSG_NOSIGNAL", 0x4000 }, { "MSG_FASTOPEN", 0x20000000 },
 	{ "CLONE_VM", 0x100 }, { "CLONE_FS", 0x200 }, { "CLONE_FILES", 0x400 },
 	{ "CLONE_SIGHAND", 0x800 }, { "CLONE_PIDFD", 0x1000 }, { "CLONE_PTRACE", 0x2000 },
@@ -372,6 +375,10 @@ static bool set_word(struct runner *run, const char *word)
 		spec->allow_unix_sockets = true;
 	else if (str_eq(word, "listen"))
 		spec->allow_listen = true;
+	else if (str_eq(word, "udp"))
+		spec->allow_udp = true;
+	else if (str_eq(word, "ping"))
+		spec->allow_ping = true;
 	else if (str_eq(word, "listener"))
 		spec->allow_listener = true;
 	else if (str_eq(word, "explain"))

@@ -56,7 +56,7 @@ POLICIES = {
 # Command lines of which only the verdict counts.
 CHECKS = {
     "check-ok": ["-r", "/usr", "-w", ".", "--net-allow", "tcp://:443", "-t", "5", "--", "cmd", "-z"],
-    "check-warning": ["--net-allow", ":443", "--net-allow", ":80"],
+    "check-warning": ["--no-supervisor", "--net-allow", ":443", "--net-allow", ":80"],
     "check-later": ["--http-allow", "GET example.com/"],
     "check-rule": ["--net-allow", "tcp://10.0.0.0/40:80"],
     "check-unsupervised": ["--no-supervisor", "-t", "5", "--name", "x", "-m", "1G",

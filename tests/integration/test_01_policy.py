@@ -20,10 +20,8 @@ LATER = [
     ["--time-rate", "2"], ["--deterministic-dirs"], ["--deterministic"], ["--workdir", "/tmp"],
     ["--fs-deny", "/etc/shadow"], ["--fs-hide", "/etc/shadow"],
     ["--chroot", "/"], ["--fs-mount", "/x:/tmp"], ["--image", "oci:/x"],
-    ["--net-deny", "10.0.0.0/8"], ["--net-deny-bind", "80"], ["--net-allow-loopback", "own"],
     ["--port-remap"], ["--http-allow", "GET example.org/*"], ["--http-deny", "* */admin/*"],
-    ["--net-allow", "example.org:443"], ["--net-allow", "udp://:53"],
-    ["--net-allow", "127.0.0.1:80"], ["--net-allow", "icmp://*"],
+    ["--net-allow", "example.org:443"],
 ]
 
 

@@ -20,6 +20,7 @@
 #include "policy/args.h"
 #include "policy/builder.h"
 #include "policy/builder_internal.h"
+#include "policy/net_table.h"
 #include "policy/policy.h"
 
 static const char *test_env(void *data, const char *name)
@@ -165,14 +166,50 @@ static void test_fields(void **state)
 
 static void test_tcp_only_warning(void **state)
 {
-	struct policy *p = finish_words(
-		WORDS("--net-allow", ":443", "--net-allow", ":443", "--net-allow", ":80"));
+	struct policy *p =
+		finish_words(WORDS("--no-supervisor", "--net-allow", ":443", "--net-allow", ":443",
+				   "--net-allow", ":80", "--net-allow", "tcp://:81"));
 
 	(void)state;
-	assert_int_equal(p->net_allow.n, 2);
 	assert_int_equal(p->warnings.n, 1);
-	assert_string_equal(p->warnings.v[0], "rules without a protocol (:443, :80) grant TCP only "
-					      "in this version; write tcp:// in front to say so");
+	assert_string_equal(p->warnings.v[0],
+			    "rules without a protocol (:443, :80) grant TCP only with "
+			    "--no-supervisor; write tcp:// in front to say so");
+	assert_false(net_policy_has(p, NET_UDP));
+	policy_unref(p);
+	p = finish_words(WORDS("--net-allow", ":443"));
+	assert_int_equal(p->warnings.n, 0);
+	assert_true(net_policy_has(p, NET_UDP));
+	policy_unref(p);
+}
+
+/* What a list of exceptions alone means, and the loopback setting. */
+static void test_network_implied(void **state)
+{
+	struct policy *p = finish_words(WORDS("--net-deny", "10.0.0.0/8", "--net-deny-bind", "22"));
+
+	(void)state;
+	assert_int_equal(p->net_allow.n, 1);
+	assert_string_equal(p->net_allow.v[0].text, "*");
+	assert_true(p->bind_allow.any);
+	assert_true(net_policy_may_bind(p, 23));
+	assert_false(net_policy_may_bind(p, 22));
+	assert_int_equal(p->loopback, LOOPBACK_OWN);
+	policy_unref(p);
+	p = finish_words(WORDS("--net-deny", "10.0.0.0/8", "--net-allow", "tcp://10.0.0.1:80",
+			       "--net-deny-bind", "22", "--net-allow-bind", "20-22",
+			       "--net-allow-loopback", "none"));
+	assert_int_equal(p->net_allow.n, 1);
+	assert_false(p->bind_allow.any);
+	assert_int_equal(p->loopback, LOOPBACK_NONE);
+	policy_unref(p);
+	p = finish_words(WORDS("--net-allow-loopback", "all"));
+	assert_int_equal(p->net_allow.n, 2);
+	assert_string_equal(p->net_allow.v[0].text, "127.0.0.0/8");
+	assert_string_equal(p->net_allow.v[1].text, "::1");
+	policy_unref(p);
+	p = finish_words(WORDS("--net-allow-bind", "80", "--net-deny-bind", "80"));
+	assert_int_equal(p->loopback, LOOPBACK_NONE);
 	policy_unref(p);
 }
 
@@ -402,15 +439,6 @@ static void test_not_available(void **state)
 	assert_toml_refused("[limits]\n\nmemory = 1024\n",
 			    "web.toml:3: limits.memory is not available in this version: it "
 			    "arrives with the limits work; remove it");
-	assert_refused(WORDS("--net-allow", "example.com:443"),
-		       "--net-allow: \"example.com:443\" is not available in this version: rules "
-		       "other than tcp://:PORT and :PORT arrive with the network work; remove it");
-	assert_refused(WORDS("--net-allow", "*"),
-		       "--net-allow: \"*\" is not available in this version: rules other than "
-		       "tcp://:PORT and :PORT arrive with the network work; remove it");
-	assert_refused(WORDS("--net-allow", "udp://:53"),
-		       "--net-allow: \"udp://:53\" is not available in this version: rules other "
-		       "than tcp://:PORT and :PORT arrive with the network work; remove it");
 	assert_refused(WORDS("--no-supervisor", "--unix-allow", "/run/x"),
 		       "--no-supervisor is incompatible with: --unix-allow \"/run/x\"; remove them "
 		       "or run supervised");
@@ -606,25 +634,16 @@ static void test_not_utf8(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_tcp_only_warning),
-		cmocka_unit_test(test_switch_off),
-		cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_toml_kinds),
-		cmocka_unit_test(test_expansion),
-		cmocka_unit_test(test_flags_not_expanded),
-		cmocka_unit_test(test_bad_flags),
-		cmocka_unit_test(test_bad_values),
-		cmocka_unit_test(test_contradictions),
-		cmocka_unit_test(test_not_available),
-		cmocka_unit_test(test_unix_allow),
-		cmocka_unit_test(test_unsupervised),
-		cmocka_unit_test(test_bad_toml),
-		cmocka_unit_test(test_args),
-		cmocka_unit_test(test_args_end),
-		cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_not_utf8),
+		cmocka_unit_test(test_fields),		cmocka_unit_test(test_tcp_only_warning),
+		cmocka_unit_test(test_network_implied), cmocka_unit_test(test_switch_off),
+		cmocka_unit_test(test_merge),		cmocka_unit_test(test_toml_kinds),
+		cmocka_unit_test(test_expansion),	cmocka_unit_test(test_flags_not_expanded),
+		cmocka_unit_test(test_bad_flags),	cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_contradictions),	cmocka_unit_test(test_not_available),
+		cmocka_unit_test(test_unix_allow),	cmocka_unit_test(test_unsupervised),
+		cmocka_unit_test(test_bad_toml),	cmocka_unit_test(test_args),
+		cmocka_unit_test(test_args_end),	cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_times),		cmocka_unit_test(test_not_utf8),
 	};
 
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -122,6 +123,37 @@ static struct verdict act(struct call *call, int fd, const struct sock_info *inf
 	return verdict_errno(code);
 }
 
+/*
+ * A UDP socket that is connected only to learn its source address is bound to that address instead
+ * of being connected: it tells the same, and reaches nothing.
+ */
+static struct verdict find_source(struct call *call, int fd, const struct sock_info *info,
+				  const struct sock_target *target)
+{
+	struct sock_ids ids;
+	struct sock_addr none = {.len = sizeof(none.sa.sa_family)};
+	struct sockaddr_in6 own = {0};
+	struct sockaddr_in6 source = {0};
+	socklen_t own_len = sizeof(own);
+	socklen_t len = sizeof(source);
+	auto_close int probe = socket(info->domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (!call_is_alive(call))
+		return (struct verdict){.answer = ANSWER_GONE};
+	if (probe < 0 || connect(probe, &target->addr.sa, target->addr.len) < 0 ||
+	    getsockname(probe, (struct sockaddr *)&source, &len) < 0)
+		return verdict_errno(errno);
+	if (!sock_ids_begin(call->box, &ids))
+		return verdict_errno(EACCES);
+	connect(fd, &none.sa, none.len);
+	source.sin6_port = 0; /* at the same place in both families */
+	int r = getsockname(fd, (struct sockaddr *)&own, &own_len);
+	if (r == 0 && !own.sin6_port)
+		r = bind(fd, (struct sockaddr *)&source, len);
+	int code = errno;
+	sock_ids_end(&ids);
+	return verdict_result(r, code);
+}
+
 struct verdict handle_connect(struct call *call)
 {
 	struct sock_addr asked;
@@ -138,5 +170,5 @@ struct verdict handle_connect(struct call *call)
 		return verdict_errno(-r);
 	if (!sock_judge(call, op_name, &info, &asked, &target, &verdict))
 		return verdict.answer == ANSWER_WORKER ? sock_to_worker(call) : verdict;
-	return act(call, fd, &info, &target);
+	return target.probe ? find_source(call, fd, &info, &target) : act(call, fd, &info, &target);
 }

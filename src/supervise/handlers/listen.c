@@ -17,11 +17,6 @@
 
 static const char op_name[] = "listen";
 
-static bool may_bind_any(const struct port_set *set)
-{
-	return set->any || (set->n && set->v[0].lo == 0); /* sorted */
-}
-
 static struct verdict refuse_port(struct call *call, const char *object, const char *rule,
 				  const char *allow)
 {
@@ -38,7 +33,7 @@ static bool judge_tcp(struct call *call, int fd, struct verdict *ret)
 	socklen_t len = sizeof(bound);
 	if (p->prot[PROT_NET_TCP] == PROT_DISABLED)
 		return true;
-	if (!p->bind_allow.any && !p->bind_allow.n) {
+	if (!net_policy_has_bind(p)) {
 		*ret = refuse_port(call, "TCP socket", "no rule allows binding",
 				   "--net-allow-bind 0");
 		return false;
@@ -47,7 +42,7 @@ static bool judge_tcp(struct call *call, int fd, struct verdict *ret)
 		*ret = verdict_errno(errno);
 		return false;
 	}
-	if (bound.sin6_port != 0 || may_bind_any(&p->bind_allow))
+	if (bound.sin6_port != 0 || net_policy_may_bind(p, 0))
 		return true;
 	*ret = refuse_port(call, "TCP socket without a port",
 			   "no rule allows binding to a port that the kernel chooses",

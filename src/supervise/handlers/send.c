@@ -47,8 +47,9 @@ static bool judge(struct call *call, struct send_op *op, struct verdict *ret)
 	if ((op->info.domain == AF_UNIX && op->info.type == SOCK_SEQPACKET) ||
 	    sock_is_tcp(&op->info))
 		return true;
-	op->named = sock_judge(call, op->name, &op->info, &m->name, &op->target, ret);
-	return op->named;
+	bool allowed = sock_judge(call, op->name, &op->info, &m->name, &op->target, ret);
+	op->named = allowed && op->target.addr.len;
+	return allowed;
 }
 
 /* Reads the next message of sendmmsg, or the one of the others. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * socket, where pidfd_getfd is barred: it is made here, so that there is a copy for connect.
+ * socket: of UDP, which gets the guard of its ports; and any where pidfd_getfd is barred, so that
+ * there is a copy for connect.
  *
  * There, send calls cannot be made on a copy: sockets of a pair, accepted ones and connected ones
  * have none. So there are no datagram Unix sockets there, which alone name their destination in
@@ -44,6 +45,26 @@ static struct verdict refuse(struct call *call, int domain, int type)
 	return call_refuse(call, &refusal);
 }
 
+static bool is_udp(int domain, int type, int protocol)
+{
+	return (domain == AF_INET || domain == AF_INET6) && type == SOCK_DGRAM &&
+	       (protocol == 0 || protocol == IPPROTO_UDP);
+}
+
+static struct verdict make_udp(const struct call *call, int domain, int flags)
+{
+	struct sock_ids ids;
+	if (!sock_ids_begin(call->box, &ids))
+		return verdict_errno(EACCES);
+	auto_close int fd = socket(domain, SOCK_DGRAM | flags | SOCK_CLOEXEC, IPPROTO_UDP);
+	int code = errno;
+	sock_ids_end(&ids);
+	if (fd < 0)
+		return verdict_errno(code);
+	int r = sock_guard_set(call->box->guard, fd);
+	return r < 0 ? verdict_errno(-r) : verdict_fd(take_fd(&fd), flags & SOCK_CLOEXEC);
+}
+
 struct verdict handle_socket(struct call *call)
 {
 	int domain = call_int(call, 0);
@@ -55,6 +76,8 @@ struct verdict handle_socket(struct call *call)
 		return verdict_errno(EACCES);
 	if (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
 		return verdict_errno(EINVAL);
+	if (is_udp(domain, type, protocol) && call->box->guard)
+		return make_udp(call, domain, flags);
 	if (!is_allowed(call->box->policy, domain, type, protocol))
 		return refuse(call, domain, type);
 	if (!sock_ids_begin(call->box, &ids))
