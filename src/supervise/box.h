@@ -17,11 +17,13 @@ struct names;
 struct places;
 struct sock_guard;
 struct sock_table;
+struct task;
 
 struct box {
 	const struct policy *policy; /* owned reference */
 	int listener;		     /* owned: the seccomp listener */
 	_Atomic int root_plus_one;   /* owned: the tasks' root (walk.h) and one; 0: not yet known */
+	struct task *tasks;	     /* the loop's table of tasks; NULL: none are kept */
 	struct grants grants;
 	struct sock_table *socks; /* owned (sock.h) */
 	struct sock_guard *guard; /* owned (sock.h): of UDP ports; NULL: none is needed */
