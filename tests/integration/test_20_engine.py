@@ -168,6 +168,44 @@ def test_supervisor_killed_while_calls_wait(place, supervised):
         assert harness.gone_within(running.tag) == []
 
 
+def below(pid):
+    """The processes below PID that are ours and not the sandbox's: keeper and guardian."""
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        children = [int(word) for word in f.read().split()]
+    ours = [c for c in children if name_of(c) != "engine"]
+    return ours + [below_c for c in ours for below_c in below(c)]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_keeper_or_guardian_killed_while_calls_wait(place, supervised, which):
+    """In the base there is one of them."""
+    argv = supervised.command(two_grants(place), engine("waiters", 30))
+    with harness.Running(argv, stdin=subprocess.PIPE) as running:
+        assert running.proc.stdout.readline() == b"waiting\n"
+        found = below(running.pid)
+        assert len(found) == (1 if supervised.base else 2), harness.describe(found)
+        os.kill(found[which % len(found)], signal.SIGKILL)
+        r = running.finish(30)
+        assert r.code != 0, f"{r!r}"
+        assert harness.gone_within(running.tag) == []
+
+
+def test_host_killed_at_any_moment_of_a_start(place, supervised):
+    """Nothing of a sandbox that was on its way is left."""
+    before = harness.residue()
+    flags = two_grants(place)
+    for i in range(80):
+        argv = supervised.command(flags, engine("waiters", 3))
+        with harness.Running(argv, stdin=subprocess.PIPE) as running:
+            time.sleep(0.0003 * i)
+            running.proc.kill()
+            running.proc.wait(30)
+            assert harness.gone_within(running.tag) == []
+    harness.wait_until(lambda: {p for p in harness.residue() - before
+                                if not p.startswith(str(harness.INSTALLED.top))} == set(),
+                       what="the end of what was made for the runs")
+
+
 # --- B110: odd callers --------------------------------------------------------------------------
 
 HIDDEN = {
