@@ -178,7 +178,8 @@ int supervision_plan(struct job_request *req, struct sandlock_error *err)
 	int r = check_place(m, err);
 	if (r < 0)
 		return r;
-	m->notify = FILTER_NOTIFY_SOCKETS | FILTER_NOTIFY_LOCK | FILTER_NOTIFY_WATCH;
+	m->notify = FILTER_NOTIFY_SOCKETS | FILTER_NOTIFY_LOCK | FILTER_NOTIFY_WATCH |
+		    FILTER_NOTIFY_NETLINK;
 	plan_network(req);
 	if (!m->have_getfd)
 		m->notify |= FILTER_NOTIFY_SOCKET_CREATE;
@@ -311,6 +312,7 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->host_uid = job->set_ids ? job->uid : geteuid();
 	box->host_gid = job->set_ids ? job->gid : getegid();
 	box->id_map = job->map_ids;
+	box->notify = m->notify;
 	box->trap_link = m->notify & FILTER_NOTIFY_LINK;
 	box->trap_chown = m->notify & FILTER_NOTIFY_CHOWN;
 	for (size_t i = 0; i < m->n_inherited; i++) {

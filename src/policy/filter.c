@@ -100,6 +100,16 @@ static bool is_chown(const struct syscall_row *row, unsigned int *ret_check)
 	return str_eq(row->name, "fchownat") || str_ends(row->name, "chown");
 }
 
+/* Of the calls on a route netlink socket those that a Unix socket would answer otherwise. */
+static unsigned int netlink_leaf(const struct syscall_row *row)
+{
+	if (str_eq(row->name, "bind"))
+		return LEAF_CHECK + CHECK_BIND_NETLINK;
+	if (str_eq(row->name, "recvfrom"))
+		return LEAF_CHECK + CHECK_RECV_NETLINK;
+	return str_eq(row->name, "getsockname") ? LEAF_NOTIFY : LEAF_ALLOW;
+}
+
 /*
  * What the supervisor has to do with a call: LEAF_NOTIFY, a check that says when, or LEAF_ALLOW
  * where it has nothing to do with it. Reading attributes is of the xattr family and no mediated
@@ -122,6 +132,8 @@ static unsigned int notify_leaf(const struct filter_spec *spec, const struct sys
 		return LEAF_CHECK + (str_eq(row->name, "flock") ? CHECK_FLOCK : CHECK_FCNTL);
 	if (row->family == FAMILY_STAT && (spec->notify & FILTER_NOTIFY_STAT) && is_readlink(row))
 		return LEAF_NOTIFY;
+	if (spec->notify & FILTER_NOTIFY_NETLINK)
+		return netlink_leaf(row);
 	return LEAF_ALLOW;
 }
 

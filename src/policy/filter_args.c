@@ -162,15 +162,25 @@ static bpf_pos check_range(struct bpf_asm *a, const struct filter_args_ctx *ctx,
  * TIOCSTI and TIOCLINUX type into the terminal, TIOCSETD puts a line discipline (kernel modules of
  * odd protocols) on it, TIOCEXCL locks the user's other programs out of it, and the requests of the
  * Linux console (ioctl_console(2)) blank or deafen it beyond the run. Socket requests from 0x8908
- * on read and change interfaces and routes.
+ * on read and change interfaces and routes; those that read are answered by the supervisor, if
+ * there is one, which knows the loopback only.
  */
 static bpf_pos check_ioctl(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
+	static const uint32_t questions[] = {
+		UAPI_SIOCGIFNAME,    UAPI_SIOCGIFCONF,	  UAPI_SIOCGIFFLAGS,   UAPI_SIOCGIFADDR,
+		UAPI_SIOCGIFDSTADDR, UAPI_SIOCGIFBRDADDR, UAPI_SIOCGIFNETMASK, UAPI_SIOCGIFMETRIC,
+		UAPI_SIOCGIFMTU,     UAPI_SIOCGIFHWADDR,  UAPI_SIOCGIFINDEX,   UAPI_SIOCGIFTXQLEN,
+		UAPI_SIOCGIFMAP,
+	};
 	static const uint32_t terminal[] = {UAPI_TIOCSTI, UAPI_TIOCLINUX, UAPI_TIOCSETD,
 					    UAPI_TIOCEXCL};
 	bpf_pos rest = ctx->spec->allow_metadata ? allow(a) : check_ioctl_metadata(a, ctx);
 
-	bpf_pos range = bpf_if(a, BPF_JEQ, UAPI_SIOCOUTQNSD, allow(a), refuse(a, ctx, EPERM));
+	bpf_pos range = refuse(a, ctx, EPERM);
+	if (ctx->spec->notify & FILTER_NOTIFY_NETLINK)
+		range = bpf_if_any(a, questions, ARRAY_SIZE(questions), notify(a), range);
+	range = bpf_if(a, BPF_JEQ, UAPI_SIOCOUTQNSD, allow(a), range);
 	range = bpf_if(a, BPF_JGT, UAPI_SIOC_INTERFACE_LAST, rest, range);
 	range = bpf_if(a, BPF_JGE, UAPI_SIOC_INTERFACE_FIRST, range, rest);
 	range = check_range(a, ctx, UAPI_VT_FIRST, UAPI_VT_LAST, range);
@@ -327,6 +337,8 @@ static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx 
 	bpf_pos level = bpf_if(a, BPF_JEQ, UAPI_IPPROTO_IP, load_arg(a, 2, ip_name), allow(a));
 	level = bpf_if(a, BPF_JEQ, UAPI_IPPROTO_IPV6, load_arg(a, 2, ip6_name), level);
 	level = bpf_if(a, BPF_JEQ, UAPI_IPPROTO_TCP, load_arg(a, 2, tcp_name), level);
+	if (ctx->spec->notify & FILTER_NOTIFY_NETLINK)
+		level = bpf_if(a, BPF_JEQ, UAPI_SOL_NETLINK, notify(a), level);
 	return load_arg(a, 1, level);
 }
 
@@ -358,6 +370,36 @@ static bpf_pos check_datagram_socket(struct bpf_asm *a, const struct filter_args
 	return load_arg(a, 2, other);
 }
 
+/* Route netlink is made by the supervisor; the other protocols speak of what is the machine's. */
+static bpf_pos check_netlink(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	static const uint32_t types[] = {UAPI_SOCK_DGRAM, UAPI_SOCK_RAW};
+	bpf_pos no = refuse(a, ctx, EAFNOSUPPORT);
+	bpf_pos type = bpf_if_any(a, types, ARRAY_SIZE(types), notify(a), no);
+
+	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
+	return load_arg(a, 2, bpf_if(a, BPF_JEQ, UAPI_NETLINK_ROUTE, type, no));
+}
+
+/* The length tells: no other family that works here has addresses of that size but Unix. */
+static bpf_pos check_bind_netlink(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	return load_arg(a, 2, bpf_if(a, BPF_JEQ, UAPI_SOCKADDR_NL_SIZE, notify(a), allow(a)));
+}
+
+/*
+ * musl asks without an address and then receives at once, without waiting: the answer must be there
+ * when it does. The call is told by its buffer's size and its flags.
+ */
+static bpf_pos check_recv_netlink(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	(void)ctx;
+	bpf_pos size = load_arg(a, 2, bpf_if(a, BPF_JEQ, 8192, notify(a), allow(a)));
+
+	return load_arg(a, 3, bpf_if(a, BPF_JEQ, UAPI_MSG_DONTWAIT, size, allow(a)));
+}
+
 /*
  * Internet sockets: (SOCK_STREAM, 0 or IPPROTO_TCP), and datagram ones. The type's flag bits are
  * masked as the kernel masks them; it refuses flags that it does not know. SOCK_PACKET would turn
@@ -382,6 +424,8 @@ static bpf_pos check_socket(struct bpf_asm *a, const struct filter_args_ctx *ctx
 	type = load_arg(a, 1, bpf_and(a, UAPI_SOCK_TYPE_MASK, type));
 
 	bpf_pos family = bpf_if_any(a, inet, ARRAY_SIZE(inet), type, refuse(a, ctx, EAFNOSUPPORT));
+	if (ctx->spec->notify & FILTER_NOTIFY_NETLINK)
+		family = bpf_if(a, BPF_JEQ, UAPI_AF_NETLINK, check_netlink(a, ctx), family);
 	bpf_pos named = unix_allowed(ctx->spec) ? make : refuse(a, ctx, EACCES);
 	family = bpf_if(a, BPF_JEQ, UAPI_AF_UNIX, named, family);
 	return load_arg(a, 0, family);
@@ -417,6 +461,7 @@ typedef bpf_pos (*check_fn)(struct bpf_asm *a, const struct filter_args_ctx *ctx
 
 /* clang-format off */
 static const check_fn checks[CHECK_COUNT] = {
+	[CHECK_BIND_NETLINK] = check_bind_netlink,
 	[CHECK_CHOWN_ARG1]  = check_chown_arg1,
 	[CHECK_CHOWN_ARG2]  = check_chown_arg2,
 	[CHECK_CLONE]       = check_clone,
@@ -428,6 +473,7 @@ static const check_fn checks[CHECK_COUNT] = {
 	[CHECK_PERSONALITY] = check_personality,
 	[CHECK_PID0]        = check_pid0,
 	[CHECK_PRCTL]       = check_prctl,
+	[CHECK_RECV_NETLINK] = check_recv_netlink,
 	[CHECK_SECCOMP]     = check_seccomp,
 	[CHECK_SENDTO]      = check_sendto,
 	[CHECK_SEND_ARG2]   = check_send_arg2,

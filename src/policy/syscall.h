@@ -27,7 +27,8 @@ enum syscall_class {
 /* Named argument checks; their code is in filter_args.c. */
 enum syscall_check {
 	CHECK_NONE,
-	CHECK_CHOWN_ARG1, /* owner and group in arguments 1 and 2 */
+	CHECK_BIND_NETLINK, /* an address as long as a netlink one in argument 2 */
+	CHECK_CHOWN_ARG1,   /* owner and group in arguments 1 and 2 */
 	CHECK_CHOWN_ARG2,
 	CHECK_CLONE,
 	CHECK_FCNTL,
@@ -38,6 +39,7 @@ enum syscall_check {
 	CHECK_PERSONALITY,
 	CHECK_PID0,
 	CHECK_PRCTL,
+	CHECK_RECV_NETLINK, /* recvfrom as musl's getifaddrs makes it */
 	CHECK_SECCOMP,
 	CHECK_SENDTO,	 /* flags in argument 3 and an address in argument 4 */
 	CHECK_SEND_ARG2, /* flags in argument 2, addresses in memory */

@@ -6,6 +6,7 @@
 
 #include "base/util.h"
 #include "net/names.h"
+#include "net/netlink.h"
 #include "policy/policy.h"
 #include "supervise/places.h"
 #include "supervise/sock.h"
@@ -17,6 +18,7 @@ void box_release(struct box *box)
 	sock_table_free(box->socks);
 	sock_guard_free(box->guard);
 	names_free(box->names);
+	netlink_free(box->netlink);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
 	filter_program_done(&box->plain_filter);

@@ -14,6 +14,7 @@
 
 struct policy;
 struct names;
+struct netlink;
 struct places;
 struct sock_guard;
 struct sock_table;
@@ -27,6 +28,8 @@ struct box {
 	struct grants grants;
 	struct sock_table *socks; /* owned (sock.h) */
 	struct sock_guard *guard; /* owned (sock.h): of UDP ports; NULL: none is needed */
+	struct netlink *netlink;  /* owned; made with the first socket; NULL: none yet */
+	unsigned int notify;	  /* enum filter_notify bits: what is mediated */
 	struct names *names;	  /* owned (net/names.h); NULL: no rule has a name */
 	bool base;		  /* in its own namespaces, read-only mounts behind it */
 	bool as_root;		  /* started by root: acts with the task's rights only (act.h) */

@@ -16,12 +16,16 @@ static const call_handler handlers[FAMILY_COUNT] = {
 	[FAMILY_LINK] = handle_link,	     [FAMILY_LOCK] = handle_lock,
 	[FAMILY_METADATA] = handle_metadata, [FAMILY_SEND] = handle_send,
 	[FAMILY_SOCKET] = handle_socket,     [FAMILY_WATCH] = handle_watch,
-	[FAMILY_XATTR] = handle_xattr,
+	[FAMILY_XATTR] = handle_xattr,	     [FAMILY_IOCTL] = handle_interface,
+	[FAMILY_SOCKNAME] = handle_sockname,
 };
 
 static struct verdict handle(struct call *call)
 {
 	call_handler handler = handlers[call->row->family];
+	struct verdict verdict;
+	if (netlink_takes(call, &verdict))
+		return verdict;
 	if (handler == handle_link && !call->box->base)
 		handler = handle_names;
 	return handler ? handler(call) : verdict_errno(EPERM);

@@ -75,6 +75,8 @@ static void describe(const struct call *call, struct buf *out)
 		buf_add_str(out, "MSG_FASTOPEN");
 		break;
 	case CHECK_NONE:
+	case CHECK_BIND_NETLINK:
+	case CHECK_RECV_NETLINK:
 	case CHECK_CHOWN_ARG1:
 	case CHECK_CHOWN_ARG2:
 	case CHECK_FCNTL:

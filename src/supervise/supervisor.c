@@ -92,6 +92,8 @@ void box_free(struct box *box)
 		supervised_unref(supervised_from(box));
 }
 
+static void detach_own(struct supervisor *sup, struct supervised *sv);
+
 /* --- One notification ------------------------------------------------------------------------- */
 
 /* The kernel wants the request zeroed. A task that died meanwhile gives ENOENT. */
@@ -302,6 +304,7 @@ void supervisor_remove(struct supervisor *sup, struct box *box)
 	pthread_mutex_lock(&sup->lock);
 	epoll_ctl(sup->epoll_fd, EPOLL_CTL_DEL, box->listener, NULL);
 	sv->removed = true;
+	detach_own(sup, sv);
 	pending_drop(sup, sv);
 	sv->next_dead = sup->dead;
 	sup->dead = sv;
@@ -320,8 +323,9 @@ static void on_guest(struct supervisor *sup, struct watch *watch, uint32_t event
 		call_guest(guest, true);
 }
 
-struct supervisor_guest *supervisor_attach(struct supervisor *sup, int fd,
-					   int (*fn)(void *data, bool ready), void *data)
+/* With the lock held. */
+static struct supervisor_guest *attach(struct supervisor *sup, int fd,
+				       int (*fn)(void *data, bool ready), void *data)
 {
 	struct supervisor_guest *guest = xnew(struct supervisor_guest);
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &guest->watch};
@@ -329,23 +333,17 @@ struct supervisor_guest *supervisor_attach(struct supervisor *sup, int fd,
 	guest->fd = fd;
 	guest->fn = fn;
 	guest->data = data;
-	pthread_mutex_lock(&sup->lock);
 	if (epoll_ctl(sup->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0) {
-		pthread_mutex_unlock(&sup->lock);
 		free(guest);
 		return NULL;
 	}
 	guest->next = sup->guests;
 	sup->guests = guest;
-	pthread_mutex_unlock(&sup->lock);
 	return guest;
 }
 
-void supervisor_detach(struct supervisor *sup, struct supervisor_guest *guest)
+static void detach(struct supervisor *sup, struct supervisor_guest *guest)
 {
-	if (!guest)
-		return;
-	pthread_mutex_lock(&sup->lock);
 	epoll_ctl(sup->epoll_fd, EPOLL_CTL_DEL, guest->fd, NULL);
 	for (struct supervisor_guest **p = &sup->guests; *p; p = &(*p)->next) {
 		if (*p == guest) {
@@ -356,5 +354,42 @@ void supervisor_detach(struct supervisor *sup, struct supervisor_guest *guest)
 	guest->dead = true;
 	guest->next = sup->dead_guests;
 	sup->dead_guests = guest;
+}
+
+struct supervisor_guest *supervisor_attach(struct supervisor *sup, int fd,
+					   int (*fn)(void *data, bool ready), void *data)
+{
+	pthread_mutex_lock(&sup->lock);
+	struct supervisor_guest *guest = attach(sup, fd, fn, data);
 	pthread_mutex_unlock(&sup->lock);
+	return guest;
+}
+
+void supervisor_detach(struct supervisor *sup, struct supervisor_guest *guest)
+{
+	if (!guest)
+		return;
+	pthread_mutex_lock(&sup->lock);
+	detach(sup, guest);
+	pthread_mutex_unlock(&sup->lock);
+}
+
+int box_attach(struct box *box, int fd, int (*fn)(void *data, bool ready), void *data)
+{
+	struct supervised *sv = supervised_from(box);
+	struct supervisor_guest *guest = attach(sv->sup, fd, fn, data);
+	if (!guest)
+		return -errno;
+	guest->next_own = sv->own_guests;
+	sv->own_guests = guest;
+	return 0;
+}
+
+static void detach_own(struct supervisor *sup, struct supervised *sv)
+{
+	while (sv->own_guests) {
+		struct supervisor_guest *guest = sv->own_guests;
+		sv->own_guests = guest->next_own;
+		detach(sup, guest);
+	}
 }

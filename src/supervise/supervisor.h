@@ -52,3 +52,8 @@ struct supervisor_guest;
 struct supervisor_guest *supervisor_attach(struct supervisor *sup, int fd,
 					   int (*fn)(void *data, bool ready), void *data);
 void supervisor_detach(struct supervisor *sup, struct supervisor_guest *guest);
+/*
+ * The same for a handler that the loop runs (not a worker), on behalf of its sandbox: it ends when
+ * the sandbox is removed. Negative errno.
+ */
+int box_attach(struct box *box, int fd, int (*fn)(void *data, bool ready), void *data);

@@ -39,6 +39,7 @@ struct supervised {
 	unsigned int memory_refs;
 	bool removed;
 	struct task tasks[TASKS_KEPT]; /* the loop's alone, by the number's low bits */
+	struct supervisor_guest *own_guests; /* of box_attach, by their NEXT_OWN */
 	size_t n_waiting;
 	size_t n_working;	/* pieces in the pool */
 	unsigned int n_running; /* of them, under the pool's lock: with a worker now */
@@ -50,6 +51,7 @@ struct supervised {
 struct supervisor_guest {
 	struct watch watch;
 	struct supervisor_guest *next;
+	struct supervisor_guest *next_own;
 	int fd;
 	int (*fn)(void *data, bool ready);
 	void *data;

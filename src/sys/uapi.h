@@ -58,6 +58,20 @@
 #define UAPI_SIOC_INTERFACE_FIRST 0x8908u
 #define UAPI_SIOC_INTERFACE_LAST  0x8bffu
 #define UAPI_SIOCOUTQNSD	  0x894bu
+/* Those of them that ask for what an interface is called, its addresses and settings. */
+#define UAPI_SIOCGIFNAME    0x8910u
+#define UAPI_SIOCGIFCONF    0x8912u
+#define UAPI_SIOCGIFFLAGS   0x8913u
+#define UAPI_SIOCGIFADDR    0x8915u
+#define UAPI_SIOCGIFDSTADDR 0x8917u
+#define UAPI_SIOCGIFBRDADDR 0x8919u
+#define UAPI_SIOCGIFNETMASK 0x891bu
+#define UAPI_SIOCGIFMETRIC  0x891du
+#define UAPI_SIOCGIFMTU	    0x8921u
+#define UAPI_SIOCGIFHWADDR  0x8927u
+#define UAPI_SIOCGIFINDEX   0x8933u
+#define UAPI_SIOCGIFTXQLEN  0x8942u
+#define UAPI_SIOCGIFMAP	    0x8970u
 /* ioctl_console(2): KIOCSOUND, KDSETMODE and so on; VT_OPENQRY to VT_SETACTIVATE. */
 #define UAPI_KD_FIRST  0x4b30u
 #define UAPI_KD_LAST   0x4bffu
@@ -167,6 +181,11 @@ struct uapi_landlock_net_port_attr {
 #define UAPI_AF_INET		  2
 #define UAPI_AF_INET6		  10
 #define UAPI_AF_UNIX		  1
+#define UAPI_AF_NETLINK		  16
+#define UAPI_NETLINK_ROUTE	  0
+#define UAPI_SOL_NETLINK	  270
+#define UAPI_SOCKADDR_NL_SIZE	  12
+#define UAPI_MSG_DONTWAIT	  0x40
 #define UAPI_IPPROTO_TCP	  6
 #define UAPI_IPPROTO_IP		  0
 #define UAPI_IPPROTO_ICMP	  1

@@ -20,6 +20,7 @@
 #include <linux/fscrypt.h>
 #include <linux/fsverity.h>
 #include <linux/msdos_fs.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 
@@ -49,6 +50,9 @@ static int judge_socket(const struct filter_spec *spec, uint32_t family, uint32_
 	type &= 0xf;
 	if (family == AF_UNIX)
 		return unix_open(spec) ? make : EACCES;
+	if (family == AF_NETLINK && notifies(spec, FILTER_NOTIFY_NETLINK) &&
+	    (type == SOCK_RAW || type == SOCK_DGRAM) && protocol == NETLINK_ROUTE)
+		return NOTIFY;
 	if (family != AF_INET && family != AF_INET6)
 		return EAFNOSUPPORT;
 	if (type == SOCK_DGRAM && spec->allow_udp && (protocol == 0 || protocol == IPPROTO_UDP))
@@ -101,6 +105,28 @@ static int judge_btrfs_ioctl(uint32_t request)
 	return EPERM;
 }
 
+static bool asks_about_interface(uint32_t request)
+{
+	switch (request) {
+	case SIOCGIFNAME:
+	case SIOCGIFCONF:
+	case SIOCGIFFLAGS:
+	case SIOCGIFADDR:
+	case SIOCGIFDSTADDR:
+	case SIOCGIFBRDADDR:
+	case SIOCGIFNETMASK:
+	case SIOCGIFMETRIC:
+	case SIOCGIFMTU:
+	case SIOCGIFHWADDR:
+	case SIOCGIFINDEX:
+	case SIOCGIFTXQLEN:
+	case SIOCGIFMAP:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int judge_ioctl(const struct filter_spec *spec, uint32_t request)
 {
 	if (request == TIOCSTI || request == TIOCLINUX || request == TIOCSETD ||
@@ -108,6 +134,8 @@ static int judge_ioctl(const struct filter_spec *spec, uint32_t request)
 		return EPERM;
 	if ((request >= 0x4b30 && request <= 0x4bff) || (request >= 0x5600 && request <= 0x56ff))
 		return EPERM;
+	if (notifies(spec, FILTER_NOTIFY_NETLINK) && asks_about_interface(request))
+		return NOTIFY;
 	if (request > 0x8907 && request < 0x8c00)
 		return request == SIOCOUTQNSD ? ALLOW : EPERM;
 	if (spec->allow_metadata)
@@ -144,8 +172,10 @@ static int judge_clone(uint32_t flags)
 	return flags & bad ? EPERM : ALLOW;
 }
 
-static int judge_setsockopt(uint32_t level, uint32_t name)
+static int judge_setsockopt(const struct filter_spec *spec, uint32_t level, uint32_t name)
 {
+	if (level == SOL_NETLINK && notifies(spec, FILTER_NOTIFY_NETLINK))
+		return NOTIFY;
 	if (level == IPPROTO_IP)
 		return name == IP_OPTIONS ? EPERM : ALLOW;
 	if (level == IPPROTO_IPV6)
@@ -214,12 +244,14 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 	case CHECK_SETPRIORITY:
 		return judge_tune(spec, arg[0] == PRIO_PROCESS && arg[1] == 0);
 	case CHECK_SETSOCKOPT:
-		return judge_setsockopt(arg[1], arg[2]);
+		return judge_setsockopt(spec, arg[1], arg[2]);
 	case CHECK_SOCKET:
 		return judge_socket(spec, arg[0], arg[1], arg[2]);
 	case CHECK_SOCKETPAIR:
 		return judge_socketpair(spec, arg[0], arg[1]);
 	case CHECK_NONE:
+	case CHECK_BIND_NETLINK:
+	case CHECK_RECV_NETLINK:
 	case CHECK_CHOWN_ARG1:
 	case CHECK_CHOWN_ARG2:
 	case CHECK_FCNTL:
@@ -241,6 +273,7 @@ static const struct sent_name sent_names[] = {
 	{"connect", FILTER_NOTIFY_SOCKETS},
 	{"creat", FILTER_NOTIFY_OPEN},
 	{"inotify_add_watch", FILTER_NOTIFY_WATCH},
+	{"getsockname", FILTER_NOTIFY_NETLINK},
 	{"link", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
 	{"linkat", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
 	{"listen", FILTER_NOTIFY_SOCKETS},
@@ -289,6 +322,10 @@ static bool is_sent_by_args(const struct filter_spec *spec, const struct syscall
 	bool by_chown = notifies(spec, FILTER_NOTIFY_CHOWN);
 	bool by_lock = notifies(spec, FILTER_NOTIFY_LOCK);
 
+	if (notifies(spec, FILTER_NOTIFY_NETLINK) && str_eq(row->name, "bind"))
+		return arg[2] == sizeof(struct sockaddr_nl);
+	if (notifies(spec, FILTER_NOTIFY_NETLINK) && str_eq(row->name, "recvfrom"))
+		return arg[2] == 8192 && arg[3] == MSG_DONTWAIT;
 	if (str_eq(row->name, "flock"))
 		return by_lock && (arg[1] & LOCK_EX);
 	if (str_eq(row->name, "fcntl"))

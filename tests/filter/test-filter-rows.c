@@ -65,6 +65,7 @@ static const struct constant constants[] = {
 	{ "SIOCGIFNAME", 0x8910 }, { "SIOCGIFCONF", 0x8912 }, { "SIOCGIFADDR", 0x8915 },
 	{ "SIOCSIFADDR", 0x8916 }, { "SIOCGIFHWADDR", 0x8927 }, { "SIOCETHTOOL", 0x8946 },
 	{ "SIOCOUTQNSD", 0x894b }, { "SIOCGSKNS", 0x894c }, { "SIOCDEVPRIVATE", 0x89f0 },
+	{ "SIOCGIFINDEX", 0x8933 }, { "SIOCGIFMAP", 0x8970 }, { "SOL_NETLINK", 270 },
 	{ "SIOCWANDEV", 0x894a }, { "SIOCGSTAMP_NEW", 0x80108906 },
 	{ "FS_IOC_GETFLAGS", 0x80086601 }, { "FS_IOC_SETFLAGS", 0x40086602 },
 	{ "FS_IOC32_SETFLAGS", 0x40046602 }, { "FS_IOC_FIEMAP", 0xc020660b },
@@ -116,6 +117,7 @@ static const struct constant notify_bits[] = {
 	{ "watch", FILTER_NOTIFY_WATCH }, { "open", FILTER_NOTIFY_OPEN },
 	{ "stat", FILTER_NOTIFY_STAT }, { "names", FILTER_NOTIFY_NAMES },
 	{ "tune", FILTER_NOTIFY_TUNE }, { "bind", FILTER_NOTIFY_BIND },
+	{ "netlink", FILTER_NOTIFY_NETLINK },
 };
 
 static const char *const arch_names[FILTER_ARCH_COUNT] = {
@@ -384,7 +386,8 @@ static bool set_word(struct runner *run, const char *word)
 	else if (str_eq(word, "explain"))
 		spec->explain = true;
 	else if (str_eq(word, "plain"))
-		spec->notify |= FILTER_NOTIFY_SOCKETS | FILTER_NOTIFY_LOCK | FILTER_NOTIFY_WATCH;
+		spec->notify |= FILTER_NOTIFY_SOCKETS | FILTER_NOTIFY_LOCK | FILTER_NOTIFY_WATCH |
+				FILTER_NOTIFY_NETLINK;
 	else
 		return str_eq(word, "strict") || set_value(run, word);
 	return true;

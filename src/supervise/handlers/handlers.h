@@ -18,4 +18,11 @@ struct verdict handle_socket(struct call *call); /* UDP; all where pidfd_getfd i
 struct verdict handle_open(struct call *call);	 /* without the base: /proc, /dev/pts, /dev/shm */
 /* Without the base: what makes, moves and removes names in /dev/shm. */
 struct verdict handle_names(struct call *call);
+struct verdict handle_interface(struct call *call); /* ioctls that ask about interfaces */
+struct verdict handle_sockname(struct call *call);  /* getsockname */
+/*
+ * Whether CALL is about a route netlink socket, or one that was trapped because it might have been:
+ * RET is the answer then. Asked before the others.
+ */
+bool netlink_takes(struct call *call, struct verdict *ret);
 struct verdict handle_tune(struct call *call); /* without the base: priorities, limits by pid */
