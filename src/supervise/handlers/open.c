@@ -28,6 +28,7 @@
 #include "supervise/pending.h"
 #include "supervise/places.h"
 #include "supervise/resolve.h"
+#include "supervise/walk.h"
 #include "sys/at.h"
 
 /* --- The call --------------------------------------------------------------------------------- */
@@ -85,6 +86,24 @@ static enum lead lead_of_absent(int start, const struct open_request *req, uint6
 	return r == -ENOENT || r == -ENOTDIR ? LEAD_ELSEWHERE : LEAD_SPECIAL;
 }
 
+/*
+ * A name to be made that the kernel has not in its cache is hardly a link into one of the places:
+ * its directory decides. If it is one all the same, what is written there is Landlock's to judge.
+ */
+static enum lead lead_of_new(const struct call *call, int start, const struct open_request *req)
+{
+	struct at_info info;
+	char parent[PATH_MAX];
+	char last[NAME_MAX + 2];
+	walk_split(req->text, parent, last);
+	int r = look(start, parent, O_DIRECTORY, RESOLVE_NO_SYMLINKS | RESOLVE_CACHED, &info);
+	if (r == -ELOOP)
+		r = look(start, parent, O_DIRECTORY, RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED, &info);
+	if (r < 0)
+		return LEAD_UNKNOWN;
+	return places_find(call->box->places, &info) ? LEAD_SPECIAL : LEAD_ELSEWHERE;
+}
+
 static enum lead lead_of(const struct call *call, int start, const struct open_request *req)
 {
 	struct at_info info;
@@ -99,7 +118,7 @@ static enum lead lead_of(const struct call *call, int start, const struct open_r
 			return lead_of_absent(start, req, cached);
 	}
 	if (r == -EAGAIN)
-		return LEAD_UNKNOWN;
+		return req->flags & O_CREAT ? lead_of_new(call, start, req) : LEAD_UNKNOWN;
 	if (r < 0)
 		return LEAD_ELSEWHERE;
 	return places_find(call->box->places, &info) ? LEAD_SPECIAL : LEAD_ELSEWHERE;
@@ -164,6 +183,16 @@ static struct verdict list(struct call *call, const struct open_request *req, en
 	return fd < 0 ? verdict_errno(-fd) : verdict_fd(fd, req->flags & O_CLOEXEC);
 }
 
+static struct verdict refuse_writing(struct call *call, const struct open_request *req,
+				     const struct resolved *r)
+{
+	return call_refuse(call, &(struct refusal){.op = "open",
+						   .object = req->text,
+						   .resolved = r->path,
+						   .rule = "/proc is for reading",
+						   .error = EACCES});
+}
+
 /* Numbers are processes; all else below /proc is the machine's, as in the base. */
 static struct verdict open_proc(struct call *call, const struct open_request *req,
 				const struct resolved *r)
@@ -184,7 +213,7 @@ static struct verdict open_proc(struct call *call, const struct open_request *re
 	if (!only_reads(req))
 		return grants_find(&call->box->grants, r->path, GRANT_WRITE)
 			       ? verdict_continue()
-			       : verdict_errno(EACCES);
+			       : refuse_writing(call, req, r);
 	return special_reopen(req, r);
 }
 
@@ -353,7 +382,12 @@ static struct verdict to_worker(struct call *call)
 struct verdict handle_open(struct call *call)
 {
 	struct open_request req;
-	if (!call->box->places || read_request(call, &req) < 0)
+	struct verdict verdict;
+	if ((!call->box->places && !call->box->names) || read_request(call, &req) < 0)
+		return verdict_continue();
+	if (call->box->names && hosts_takes(call, &req, &verdict))
+		return verdict.answer == ANSWER_WORKER ? to_worker(call) : verdict;
+	if (!call->box->places)
 		return verdict_continue();
 	const char *rest = NULL;
 	enum lead lead = find_lead(call, &req, &rest);

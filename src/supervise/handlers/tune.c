@@ -133,7 +133,10 @@ struct verdict handle_tune(struct call *call)
 	pid_t pid = call_int(call, has_which ? 1 : 0);
 	if (has_which &&
 	    call_int(call, 0) != (str_eq(name, "ioprio_set") ? IO_WHO_PROCESS : WHO_PROCESS))
-		return verdict_errno(EPERM);
+		return call_refuse(call, &(struct refusal){.op = name,
+							   .object = "a group or a user",
+							   .rule = "it may have other processes",
+							   .error = EPERM});
 	if (pid <= 0)
 		return verdict_errno(pid < 0 ? EINVAL : EPERM);
 	if (!own_process(call->box, pid) || !call_is_alive(call))
