@@ -6,8 +6,8 @@ import re
 
 HERE = pathlib.Path(__file__).parent
 
-HANDED = [2, 3, 17, 20, 27, 45, 48, 53, 56, 57, 66, 68, 69, 71, 89, 99, 104, 111, 112, 122, 125,
-          131, 132]
+HANDED = [1, 2, 3, 17, 20, 27, 35, 39, 45, 48, 53, 54, 56, 57, 66, 68, 69, 71, 73, 89, 99, 100, 101,
+          104, 110, 111, 112, 122, 125, 131, 132, 138]
 
 
 def names():
@@ -24,4 +24,4 @@ def test_every_handed_case_has_a_test():
 
 def test_every_point_has_a_file():
     points = {path.name[5:7] for path in HERE.glob("test_[0-9][0-9]_*.py")}
-    assert points == {f"{n:02}" for n in range(1, 15)}
+    assert points >= {f"{n:02}" for n in range(1, 15)}
