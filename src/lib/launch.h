@@ -20,6 +20,7 @@
 struct box;
 struct job;
 struct live;
+struct resolver;
 struct supervisor;
 struct supervisor_guest;
 
@@ -86,10 +87,11 @@ struct job_request {
 	char *tmp_name;
 	int place_fd; /* what holds PLACE_NAME, as job.h has it */
 	char *place_name;
-	const char *place_top; /* the name of PLACE_FD */
-	struct strv *warnings; /* appended to */
-	int failed_step;       /* out: enum job_step of a failed launch */
-	int failed_errno;      /* out: what it failed with */
+	const char *place_top;	   /* the name of PLACE_FD */
+	struct resolver *resolver; /* owned; NULL: no rule holds a name, or handed over */
+	struct strv *warnings;	   /* appended to */
+	int failed_step;	   /* out: enum job_step of a failed launch */
+	int failed_errno;	   /* out: what it failed with */
 };
 
 struct sandlock_process {
@@ -120,6 +122,8 @@ struct sandlock_process {
 	bool other_ready;
 	struct box *box; /* NULL: nothing is mediated */
 	struct supervisor_guest *guests[3];
+	struct resolver *resolver; /* the box's, NULL: none */
+	struct supervisor_guest *resolver_guest;
 	struct found_grant *found;
 	size_t n_found;
 	struct sock_table *socks; /* owned: paths of --unix-allow, found before the start */

@@ -26,9 +26,11 @@
 #include "lib/launch.h"
 #include "lib/lib_internal.h"
 #include "lib/live.h"
+#include "lib/name_service.h"
 #include "lib/registry.h"
 #include "lib/report.h"
 #include "lib/supervision.h"
+#include "net/resolver.h"
 #include "supervise/supervisor.h"
 
 #ifndef P_PIDFD
@@ -301,7 +303,10 @@ int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 		return r;
 	struct job_request req = {
 		.policy = p, .spawn = &sp, .caps = &policy->caps, .warnings = &policy->warnings};
-	r = spawn_best(policy, &req, ret_process, err);
+	r = name_service_prepare(&req, err);
+	if (r == 0)
+		r = spawn_best(policy, &req, ret_process, err);
+	resolver_free(req.resolver); /* unless it was handed over */
 	if (r < 0)
 		tell_failure(policy, &req, err);
 	if (r == 0 && spawn->struct_size >= sizeof(*spawn)) {

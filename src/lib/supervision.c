@@ -26,6 +26,7 @@
 #include "confine/job.h"
 #include "lib/call_reason.h"
 #include "lib/loop_thread.h"
+#include "lib/name_service.h"
 #include "policy/filter.h"
 #include "policy/net_table.h"
 #include "supervise/places.h"
@@ -163,6 +164,8 @@ static void plan_network(struct job_request *req)
 			 "outer filter bars pidfd_getfd, which they need");
 		m->udp = m->ping = false;
 	}
+	if (net_policy_has_names(p))
+		m->notify |= FILTER_NOTIFY_RECV | FILTER_NOTIFY_OPEN;
 	if ((m->udp || p->bind_allow.any) && !net_policy_bind_open(p))
 		m->notify |= FILTER_NOTIFY_BIND;
 }
@@ -313,6 +316,7 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->host_gid = job->set_ids ? job->gid : getegid();
 	box->id_map = job->map_ids;
 	box->notify = m->notify;
+	name_service_hand_over(req, box);
 	box->trap_link = m->notify & FILTER_NOTIFY_LINK;
 	box->trap_chown = m->notify & FILTER_NOTIFY_CHOWN;
 	for (size_t i = 0; i < m->n_inherited; i++) {
@@ -381,7 +385,10 @@ int supervision_start(struct job_request *req, struct sandlock_process *p, int l
 		return api_fail(err, SANDLOCK_E_LIMIT, -r, "The sandbox cannot be supervised: %s",
 				strerror(-r));
 	p->box = box;
-	return 0;
+	r = name_service_start(p, box);
+	return r < 0 ? api_fail(err, SANDLOCK_E_LIMIT, -r,
+				"The resolver of the sandbox cannot be started: %s", strerror(-r))
+		     : 0;
 }
 
 void supervision_stop(struct sandlock_process *p)
@@ -390,6 +397,7 @@ void supervision_stop(struct sandlock_process *p)
 		supervisor_detach(p->sup, p->guests[i]);
 		p->guests[i] = NULL;
 	}
+	name_service_stop(p);
 	if (p->box)
 		supervisor_remove(p->sup, p->box);
 	p->box = NULL;

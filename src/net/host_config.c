@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "sys/at.h"
 
 #define FILE_MAX    ((size_t)4 << 20)
 #define LINE_SIZE   4096
@@ -161,7 +162,8 @@ void host_stamp_get(struct host_stamp *ret)
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct stat st;
-		if (stat(paths[i], &st) < 0)
+		auto_close int fd = at_open(AT_FDCWD, paths[i], 0, 0);
+		if (fd < 0 || fstat(fd, &st) < 0)
 			continue;
 		ret->file[i].dev = st.st_dev;
 		ret->file[i].ino = st.st_ino;
@@ -177,7 +179,8 @@ static char *read_file(const char *path)
 	struct buf b = BUF_INIT(FILE_MAX);
 	char data[16384];
 	ssize_t n = 0;
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	auto_close int at = at_open(AT_FDCWD, path, 0, 0);
+	auto_close int fd = at < 0 ? at : at_reopen(at, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	while (fd >= 0 && (n = read(fd, data, sizeof(data))) > 0)
 		if (buf_add(&b, data, (size_t)n) < 0)
 			break;

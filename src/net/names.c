@@ -407,12 +407,12 @@ size_t names_of_address(struct names *n, bool v6, const uint8_t *addr, const cha
 /*
  * What has run out is left out: who does not find a name here asks for it, and gets a new answer.
  */
-static void add_lines(struct buf *b, const struct entry *e, int64_t now_ms)
+static void add_lines(struct buf *b, const struct entry *e, bool v6, int64_t now_ms)
 {
 	for (size_t i = 0; i < e->n_pins; i++) {
 		const struct pin *p = &e->pins[i];
 		char text[INET6_ADDRSTRLEN];
-		if (!p->current || p->ttl_ms <= now_ms)
+		if (p->v6 != v6 || !p->current || p->ttl_ms <= now_ms)
 			continue;
 		inet_ntop(p->v6 ? AF_INET6 : AF_INET, p->addr, text, sizeof(text));
 		buf_printf(b, "%s %s\n", text, e->name);
@@ -424,9 +424,12 @@ char *names_hosts_text(struct names *n, int64_t now_ms)
 	struct buf b = BUF_INIT(HOSTS_MAX);
 	buf_add_str(&b, "127.0.0.1 localhost\n::1 localhost\n");
 	pthread_mutex_lock(&n->lock);
-	for (size_t i = 0; i < n->n_literals; i++)
-		if (!n->literals[i]->denied)
-			add_lines(&b, n->literals[i], now_ms);
+	for (size_t i = 0; i < n->n_literals; i++) {
+		if (n->literals[i]->denied)
+			continue;
+		add_lines(&b, n->literals[i], false, now_ms);
+		add_lines(&b, n->literals[i], true, now_ms);
+	}
 	pthread_mutex_unlock(&n->lock);
 	return buf_take(&b);
 }

@@ -284,20 +284,32 @@ static int open_stand_in(struct resolver *r, struct stand_in *s, bool v6)
 	return 0;
 }
 
+/* Who asks more servers than anybody has sees replies of the oldest come from the wrong one. */
+static struct stand_in *new_stand_in(struct resolver *r, const union inet_addr *server)
+{
+	struct stand_in *s = r->stand_ins;
+	if (r->n_stand_ins < STAND_INS_MAX) {
+		s = &r->stand_ins[r->n_stand_ins++];
+		s->on[0].fd = s->on[1].fd = -1;
+	} else {
+		for (size_t i = 1; i < STAND_INS_MAX; i++)
+			if (r->stand_ins[i].last_ms < s->last_ms)
+				s = &r->stand_ins[i];
+	}
+	s->addr = *server;
+	return s;
+}
+
 static int find_stand_in(struct resolver *r, const union inet_addr *server, bool v6,
 			 struct stand_in **ret)
 {
-	size_t i = 0;
-	while (i < r->n_stand_ins && !same_server(&r->stand_ins[i].addr, server))
-		i++;
-	if (i == STAND_INS_MAX)
-		return -ECONNREFUSED; /* that many name servers nobody has */
-	struct stand_in *s = &r->stand_ins[i];
-	if (i == r->n_stand_ins) {
-		s->addr = *server;
-		s->on[0].fd = s->on[1].fd = -1;
-		r->n_stand_ins++;
-	}
+	struct stand_in *s = NULL;
+	for (size_t i = 0; i < r->n_stand_ins && !s; i++)
+		if (same_server(&r->stand_ins[i].addr, server))
+			s = &r->stand_ins[i];
+	if (!s)
+		s = new_stand_in(r, server);
+	s->last_ms = net_now_ms();
 	*ret = s;
 	return open_stand_in(r, s, v6);
 }

@@ -29,6 +29,7 @@ struct net_watch {
 /* A socket that stands for the name server ADDR, one for each family of ours. */
 struct stand_in {
 	union inet_addr addr;
+	int64_t last_ms;
 	struct {
 		struct net_watch watch;
 		int fd;

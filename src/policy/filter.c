@@ -132,6 +132,8 @@ static unsigned int notify_leaf(const struct filter_spec *spec, const struct sys
 		return LEAF_CHECK + (str_eq(row->name, "flock") ? CHECK_FLOCK : CHECK_FCNTL);
 	if (row->family == FAMILY_STAT && (spec->notify & FILTER_NOTIFY_STAT) && is_readlink(row))
 		return LEAF_NOTIFY;
+	if (row->family == FAMILY_RECV && (spec->notify & FILTER_NOTIFY_RECV))
+		return str_eq(row->name, "recvfrom") ? LEAF_CHECK + CHECK_RECV : LEAF_NOTIFY;
 	if (spec->notify & FILTER_NOTIFY_NETLINK)
 		return netlink_leaf(row);
 	return LEAF_ALLOW;

@@ -34,6 +34,9 @@ enum filter_notify {
 	FILTER_NOTIFY_NAMES = 1 << 9, /* what makes and removes names */
 	FILTER_NOTIFY_TUNE = 1 << 10, /* tuning of another process than the caller */
 	FILTER_NOTIFY_BIND = 1 << 11, /* bind, and socket for UDP */
+	/* recvmsg, recvmmsg, and recvfrom with an address: whom a name server's reply seems to come
+	   from is the supervisor's to say. */
+	FILTER_NOTIFY_RECV = 1 << 21,
 	/* Route netlink sockets, what else they are asked, and ioctls that ask about interfaces. */
 	FILTER_NOTIFY_NETLINK = 1 << 20,
 };

@@ -400,6 +400,16 @@ static bpf_pos check_recv_netlink(struct bpf_asm *a, const struct filter_args_ct
 	return load_arg(a, 3, bpf_if(a, BPF_JEQ, UAPI_MSG_DONTWAIT, size, allow(a)));
 }
 
+/* Who asks whom a message is from is told by the supervisor. */
+static bpf_pos check_recv(struct bpf_asm *a, const struct filter_args_ctx *ctx)
+{
+	bool netlink = ctx->spec->notify & FILTER_NOTIFY_NETLINK;
+	bpf_pos other = netlink ? check_recv_netlink(a, ctx) : allow(a);
+	bpf_pos high = load_arg_high(a, 4, bpf_if(a, BPF_JEQ, 0, other, notify(a)));
+
+	return load_arg(a, 4, bpf_if(a, BPF_JEQ, 0, high, notify(a)));
+}
+
 /*
  * Internet sockets: (SOCK_STREAM, 0 or IPPROTO_TCP), and datagram ones. The type's flag bits are
  * masked as the kernel masks them; it refuses flags that it does not know. SOCK_PACKET would turn
@@ -473,6 +483,7 @@ static const check_fn checks[CHECK_COUNT] = {
 	[CHECK_PERSONALITY] = check_personality,
 	[CHECK_PID0]        = check_pid0,
 	[CHECK_PRCTL]       = check_prctl,
+	[CHECK_RECV]        = check_recv,
 	[CHECK_RECV_NETLINK] = check_recv_netlink,
 	[CHECK_SECCOMP]     = check_seccomp,
 	[CHECK_SENDTO]      = check_sendto,

@@ -95,42 +95,6 @@ static int check_unsupervised(const struct builder *b, struct err *err)
 		       buf_text(&list));
 }
 
-static bool is_name_rule_text(const char *text)
-{
-	struct net_rule rule;
-
-	if (net_rule_parse(text, &rule, NULL) < 0)
-		return false;
-	bool is = rule.name != NULL;
-
-	net_rule_done(&rule);
-	return is;
-}
-
-static int check_later_rules(const struct builder *b, enum option_id id, struct err *err)
-{
-	const struct setting *rules = &b->settings[id];
-	char q[QUOTE_SIZE];
-
-	for (size_t i = 0; i < rules->n; i++) {
-		const struct setting_value *v = &rules->v[i];
-
-		if (is_name_rule_text(v->text))
-			return err_set(err, EOPNOTSUPP,
-				       "%s: %s is not available in this version: rules with host "
-				       "names arrive with the network work; remove it",
-				       v->where, quote_str(v->text, q, sizeof(q)));
-	}
-	return 0;
-}
-
-static int check_later_values(const struct builder *b, struct err *err)
-{
-	int r = check_later_rules(b, OPT_NET_ALLOW, err);
-
-	return r < 0 ? r : check_later_rules(b, OPT_NET_DENY, err);
-}
-
 static int check_later(const struct builder *b, struct err *err)
 {
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++) {
@@ -141,7 +105,7 @@ static int check_later(const struct builder *b, struct err *err)
 				       "%s is not available in this version: %s; remove it",
 				       builder_where(b, o->id), option_later_text(o->later));
 	}
-	return check_later_values(b, err);
+	return 0;
 }
 
 /* --- Contradictions ----------------------------------------------------------------------- */
@@ -381,6 +345,7 @@ static int fill_network(struct builder *b, struct policy *p, struct err *err)
 		r = fill_implied(b, p, err);
 	if (r < 0)
 		return r;
+	p->lazy_dns = builder_is_true(b, OPT_NET_LAZY_DNS);
 	if (p->no_supervisor)
 		keep_tcp(p);
 	for (size_t i = 0; i < b->settings[OPT_UNIX_ALLOW].n; i++) {

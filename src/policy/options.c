@@ -319,7 +319,7 @@ static const struct option table[OPT_COUNT] = {
 		.id = OPT_NET_LAZY_DNS,
 		FLAG("net-lazy-dns"), KEY("network", "lazy_dns"), .api = "net_lazy_dns",
 		.type = OPTION_BOOL, .default_text = "false",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
+		.flags = OPTION_SUPERVISED,
 		.help = "look names of rules up when they are first used instead of at the start",
 	},
 	[OPT_NET_ASK] = {

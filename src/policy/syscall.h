@@ -39,6 +39,7 @@ enum syscall_check {
 	CHECK_PERSONALITY,
 	CHECK_PID0,
 	CHECK_PRCTL,
+	CHECK_RECV,	    /* an address in argument 4 */
 	CHECK_RECV_NETLINK, /* recvfrom as musl's getifaddrs makes it */
 	CHECK_SECCOMP,
 	CHECK_SENDTO,	 /* flags in argument 3 and an address in argument 4 */

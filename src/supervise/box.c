@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/util.h"
-#include "net/names.h"
 #include "net/netlink.h"
+#include "net/resolver.h"
 #include "policy/policy.h"
 #include "supervise/places.h"
 #include "supervise/sock.h"
@@ -17,8 +17,8 @@ void box_release(struct box *box)
 	util_close(box->root_plus_one - 1);
 	sock_table_free(box->socks);
 	sock_guard_free(box->guard);
-	names_free(box->names);
 	netlink_free(box->netlink);
+	resolver_free(box->resolver);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
 	filter_program_done(&box->plain_filter);

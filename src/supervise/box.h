@@ -13,29 +13,31 @@
 #include "supervise/grants.h"
 
 struct policy;
+struct task;
 struct names;
 struct netlink;
 struct places;
+struct resolver;
 struct sock_guard;
 struct sock_table;
-struct task;
 
 struct box {
 	const struct policy *policy; /* owned reference */
 	int listener;		     /* owned: the seccomp listener */
-	_Atomic int root_plus_one;   /* owned: the tasks' root (walk.h) and one; 0: not yet known */
 	struct task *tasks;	     /* the loop's table of tasks; NULL: none are kept */
+	_Atomic int root_plus_one;   /* owned: the tasks' root (walk.h) and one; 0: not yet known */
 	struct grants grants;
-	struct sock_table *socks; /* owned (sock.h) */
-	struct sock_guard *guard; /* owned (sock.h): of UDP ports; NULL: none is needed */
-	struct netlink *netlink;  /* owned; made with the first socket; NULL: none yet */
-	unsigned int notify;	  /* enum filter_notify bits: what is mediated */
-	struct names *names;	  /* owned (net/names.h); NULL: no rule has a name */
-	bool base;		  /* in its own namespaces, read-only mounts behind it */
-	bool as_root;		  /* started by root: acts with the task's rights only (act.h) */
-	bool have_getfd;	  /* pidfd_getfd works here */
-	bool have_vm_read;	  /* process_vm_readv works here, else /proc/PID/mem */
-	pid_t guardian_pid;	  /* as this process sees it */
+	struct sock_table *socks;  /* owned (sock.h) */
+	struct sock_guard *guard;  /* owned (sock.h): of UDP ports; NULL: none is needed */
+	struct netlink *netlink;   /* owned; made with the first socket; NULL: none yet */
+	unsigned int notify;	   /* enum filter_notify bits: what is mediated */
+	struct resolver *resolver; /* owned (net/resolver.h); NULL: no rule has a name */
+	struct names *names;	   /* the resolver's */
+	bool base;		   /* in its own namespaces, read-only mounts behind it */
+	bool as_root;		   /* started by root: acts with the task's rights only (act.h) */
+	bool have_getfd;	   /* pidfd_getfd works here */
+	bool have_vm_read;	   /* process_vm_readv works here, else /proc/PID/mem */
+	pid_t guardian_pid;	   /* as this process sees it */
 	/* Ids: what the sandbox calls UID/GID is HOST_UID/HOST_GID outside. */
 	uint32_t uid, gid;
 	uint32_t host_uid, host_gid;

@@ -76,6 +76,7 @@ static void describe(const struct call *call, struct buf *out)
 		break;
 	case CHECK_NONE:
 	case CHECK_BIND_NETLINK:
+	case CHECK_RECV:
 	case CHECK_RECV_NETLINK:
 	case CHECK_CHOWN_ARG1:
 	case CHECK_CHOWN_ARG2:

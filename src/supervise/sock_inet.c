@@ -16,6 +16,7 @@
 #include "policy/policy.h"
 #include "supervise/box.h"
 #include "supervise/sock.h"
+#include "supervise/sock_dns.h"
 
 enum { V6_MIN = 24, NAMES_MAX = 16 }; /* up to and with the address: SIN6_LEN_RFC2133 */
 
@@ -238,5 +239,7 @@ bool sock_judge_inet(struct call *call, const char *op, const struct sock_info *
 		*ret_verdict = verdict_errno(-r);
 		return false;
 	}
+	if (sock_dns_is_server(call->box, &point))
+		return sock_dns_lead(call, info, ret, ret_verdict);
 	return judge_point(call, op, &point, ret, ret_verdict);
 }

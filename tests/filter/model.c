@@ -251,6 +251,7 @@ static int judge_args(const struct filter_spec *spec, const struct filter_sets *
 		return judge_socketpair(spec, arg[0], arg[1]);
 	case CHECK_NONE:
 	case CHECK_BIND_NETLINK:
+	case CHECK_RECV:
 	case CHECK_RECV_NETLINK:
 	case CHECK_CHOWN_ARG1:
 	case CHECK_CHOWN_ARG2:
@@ -286,6 +287,8 @@ static const struct sent_name sent_names[] = {
 	{"openat2", FILTER_NOTIFY_OPEN},
 	{"readlink", FILTER_NOTIFY_STAT},
 	{"readlinkat", FILTER_NOTIFY_STAT},
+	{"recvmmsg", FILTER_NOTIFY_RECV},
+	{"recvmsg", FILTER_NOTIFY_RECV},
 	{"rename", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
 	{"renameat", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
 	{"renameat2", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
@@ -317,13 +320,15 @@ static bool is_own(uint32_t id, uint32_t own)
 
 /* Calls that go to the supervisor by what they are called with, whatever their class. */
 static bool is_sent_by_args(const struct filter_spec *spec, const struct syscall_row *row,
-			    const uint32_t arg[6])
+			    const uint32_t arg[6], uint64_t whole4)
 {
 	bool by_chown = notifies(spec, FILTER_NOTIFY_CHOWN);
 	bool by_lock = notifies(spec, FILTER_NOTIFY_LOCK);
 
 	if (notifies(spec, FILTER_NOTIFY_NETLINK) && str_eq(row->name, "bind"))
 		return arg[2] == sizeof(struct sockaddr_nl);
+	if (notifies(spec, FILTER_NOTIFY_RECV) && str_eq(row->name, "recvfrom") && whole4)
+		return true;
 	if (notifies(spec, FILTER_NOTIFY_NETLINK) && str_eq(row->name, "recvfrom"))
 		return arg[2] == 8192 && arg[3] == MSG_DONTWAIT;
 	if (str_eq(row->name, "flock"))
@@ -353,7 +358,7 @@ static int judge(const struct filter_spec *spec, const struct filter_sets *sets,
 		return ENOSYS;
 	if (syscall_set_has(&sets->deny, i))
 		return EPERM;
-	if (is_sent(spec, row) || is_sent_by_args(spec, row, arg))
+	if (is_sent(spec, row) || is_sent_by_args(spec, row, arg, data->args[4]))
 		return NOTIFY;
 	if (syscall_set_has(&sets->allow, i) || class == SYSCALL_ALLOW ||
 	    (class == SYSCALL_METADATA && spec->allow_metadata) ||

@@ -117,7 +117,7 @@ static const struct constant notify_bits[] = {
 	{ "watch", FILTER_NOTIFY_WATCH }, { "open", FILTER_NOTIFY_OPEN },
 	{ "stat", FILTER_NOTIFY_STAT }, { "names", FILTER_NOTIFY_NAMES },
 	{ "tune", FILTER_NOTIFY_TUNE }, { "bind", FILTER_NOTIFY_BIND },
-	{ "netlink", FILTER_NOTIFY_NETLINK },
+	{ "netlink", FILTER_NOTIFY_NETLINK }, { "recv", FILTER_NOTIFY_RECV },
 };
 
 static const char *const arch_names[FILTER_ARCH_COUNT] = {

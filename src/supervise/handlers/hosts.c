@@ -19,6 +19,7 @@
 #include "supervise/handlers/special.h"
 #include "supervise/resolve.h"
 #include "supervise/sock.h"
+#include "sys/at.h"
 
 #define HOSTS "/etc/hosts"
 
@@ -39,15 +40,16 @@ static int is_hosts(struct call *call, const struct open_request *req)
 {
 	AUTO(resolved_done) struct resolved r = RESOLVED_INIT;
 	AUTO(act_end) struct act act;
-	struct stat st;
+	struct at_info info;
+	auto_close int own = at_open(AT_FDCWD, HOSTS, 0, 0);
 	int e = act_begin(call->box, &act);
 	if (e == 0)
 		e = resolve_path(call, req->dirfd, req->text,
 				 req->flags & O_NOFOLLOW ? RESOLVE_NOFOLLOW : 0, &r);
 	if (e == -EAGAIN)
 		return e;
-	return e == 0 && S_ISREG(r.mode) && stat(HOSTS, &st) == 0 && st.st_dev == r.dev &&
-	       st.st_ino == r.ino;
+	return e == 0 && S_ISREG(r.mode) && own >= 0 && at_info(own, &info) == 0 &&
+	       info.dev == r.dev && info.ino == r.ino;
 }
 
 static int make_file(struct names *names)

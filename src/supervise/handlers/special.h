@@ -27,6 +27,12 @@ struct open_request {
 struct verdict special_reopen(const struct open_request *req, const struct resolved *r);
 
 /*
+ * Whether this opens the host's /etc/hosts, where names are in play (hosts.c): RET is the answer
+ * then.
+ */
+bool hosts_takes(struct call *call, const struct open_request *req, struct verdict *ret);
+
+/*
  * What of TEXT lies in the task's /dev/shm (FROM_SHM: a relative one begins there): the rest behind
  * that, "" for the directory itself, borrowed; NULL: nothing. Links are not followed.
  */
