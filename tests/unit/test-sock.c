@@ -668,6 +668,200 @@ static void test_unix_allow(void **state)
 	strv_done(&p.unix_allow);
 }
 
+/* --- Internet sockets ----------------------------------------------------------------------- */
+
+static int udp_at(const char *host, uint16_t port)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(inet_pton(AF_INET, host, &in.sin_addr), 1);
+	if (bind(fd, (struct sockaddr *)&in, sizeof(in)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Ports below those that the kernel chooses from, which begin here or above. */
+static uint16_t free_udp_port(uint16_t below)
+{
+	for (uint16_t port = below; port > 1024; port--) {
+		int fd = udp_at("127.0.0.1", port);
+		if (fd >= 0) {
+			close(fd);
+			return port;
+		}
+	}
+	fail();
+	return 0;
+}
+
+static bool receives(int fd, uint16_t port)
+{
+	char data[8];
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	auto_close int from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(sendto(from, "x", 1, 0, (struct sockaddr *)&in, sizeof(in)), 1);
+	return recv(fd, data, sizeof(data), MSG_DONTWAIT) == 1; /* loopback is at once */
+}
+
+static void test_guard(void **state)
+{
+	uint16_t open_port = free_udp_port(9000);
+	uint16_t closed_port = free_udp_port((uint16_t)(open_port - 2));
+	struct policy p = {0};
+	struct port_range ranges[] = {{0, 0}, {open_port, (uint16_t)(open_port + 1)}};
+	const struct {
+		uint16_t port;
+		bool open;
+	} rows[] = {{open_port, true}, {closed_port, false}, {0, true}};
+	(void)state;
+	p.bind_allow = (struct port_set){.v = ranges, .n = 2};
+	struct sock_guard *g = sock_guard_new(&p);
+	assert_non_null(g);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sockaddr_in at = {0};
+		socklen_t len = sizeof(at);
+		int off = 0;
+		auto_close int fd = udp_at("127.0.0.1", rows[i].port);
+		assert_true(fd >= 0);
+		assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+		assert_true(receives(fd, ntohs(at.sin_port)));
+		assert_int_equal(sock_guard_set(g, fd), 0);
+		assert_int_equal(receives(fd, ntohs(at.sin_port)), rows[i].open);
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &off, sizeof(off)),
+				 -1);
+		assert_int_equal(errno, EPERM);
+	}
+	sock_guard_free(g);
+	assert_int_equal(sock_guard_set(NULL, 0), -ENOBUFS);
+}
+
+/* Every second port: more pieces than a filter has room for. */
+static void test_guard_too_fine(void **state)
+{
+	static struct port_range ranges[8000];
+	struct policy p = {0};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		ranges[i].lo = ranges[i].hi = (uint16_t)(2 * i + 1);
+	p.bind_allow = (struct port_set){.v = ranges, .n = ARRAY_SIZE(ranges)};
+	assert_null(sock_guard_new(&p));
+	p.bind_allow.n = 1000;
+	struct sock_guard *g = sock_guard_new(&p);
+	assert_non_null(g);
+	sock_guard_free(g);
+}
+
+static struct sock_addr address(int family, const char *host, uint16_t port, socklen_t len)
+{
+	struct sock_addr a = {.len = len};
+	struct sockaddr_in6 in6 = {.sin6_family = (sa_family_t)family,
+				   .sin6_port = htons(port),
+				   .sin6_flowinfo = htonl(0x12345),
+				   .sin6_scope_id = 7};
+	struct sockaddr_in in = {.sin_family = (sa_family_t)family, .sin_port = htons(port)};
+	if (strchr(host, ':')) {
+		assert_int_equal(inet_pton(AF_INET6, host, &in6.sin6_addr), 1);
+		memcpy(&a.storage, &in6, sizeof(in6));
+	} else {
+		assert_int_equal(inet_pton(AF_INET, host, &in.sin_addr), 1);
+		memcpy(&a.storage, &in, sizeof(in));
+	}
+	return a;
+}
+
+/* What comes out of an address, for a socket and a use: the point, or the errno. */
+static void test_inet_read(void **state)
+{
+	enum { TCP = IPPROTO_TCP, UDP = IPPROTO_UDP };
+	static const struct {
+		int domain, protocol;
+		int family;
+		const char *host;
+		socklen_t len;
+		bool sends;
+		int error;
+		const char *text;
+		uint32_t scope;
+	} rows[] = {
+		{AF_INET, TCP, AF_INET, "10.0.0.1", 16, false, 0, "10.0.0.1:80", 0},
+		{AF_INET, TCP, AF_INET, "10.0.0.1", 128, false, 0, "10.0.0.1:80", 0},
+		{AF_INET, TCP, AF_INET, "10.0.0.1", 15, false, EINVAL, NULL, 0},
+		{AF_INET, TCP, AF_INET, "10.0.0.1", 1, false, EINVAL, NULL, 0},
+		{AF_INET, TCP, AF_INET6, "::1", 28, false, EAFNOSUPPORT, NULL, 0},
+		{AF_INET, TCP, AF_UNSPEC, "10.0.0.1", 16, false, EAFNOSUPPORT, NULL, 0},
+		{AF_INET, UDP, AF_UNSPEC, "10.0.0.1", 16, true, 0, "10.0.0.1:80", 0},
+		{AF_INET, UDP, AF_UNSPEC, "10.0.0.1", 16, false, EAFNOSUPPORT, NULL, 0},
+		{AF_INET6, TCP, AF_INET, "10.0.0.1", 16, false, EAFNOSUPPORT, NULL, 0},
+		{AF_INET6, UDP, AF_INET, "10.0.0.1", 16, true, 0, "10.0.0.1:80", 0},
+		{AF_INET6, UDP, AF_UNIX, "10.0.0.1", 16, true, EAFNOSUPPORT, NULL, 0},
+		{AF_INET6, TCP, AF_INET6, "fe80::1", 28, false, 0, "[fe80::1]:80", 7},
+		{AF_INET6, TCP, AF_INET6, "fe80::1", 24, false, 0, "[fe80::1]:80", 0},
+		{AF_INET6, TCP, AF_INET6, "fe80::1", 23, false, EINVAL, NULL, 0},
+		{AF_INET6, TCP, AF_INET6, "::ffff:10.0.0.1", 28, false, 0, "10.0.0.1:80", 0},
+		{AF_INET6, TCP, AF_INET6, "::", 28, false, 0, "[::1]:80", 7},
+		{AF_INET, UDP, AF_INET, "0.0.0.0", 16, true, 0, "127.0.0.1:80", 0},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sock_info info = {.domain = rows[i].domain,
+					 .type = rows[i].protocol == TCP ? SOCK_STREAM : SOCK_DGRAM,
+					 .protocol = rows[i].protocol};
+		struct sock_addr asked = address(rows[i].family, rows[i].host, 80, rows[i].len);
+		struct sock_addr form = {0};
+		struct net_point point;
+		char text[NET_POINT_TEXT_MAX];
+		int r = sock_inet_read(&info, &asked, rows[i].sends, &point, &form);
+		assert_int_equal(r, -rows[i].error);
+		if (r < 0)
+			continue;
+		net_point_format(&point, text);
+		assert_string_equal(text, rows[i].text);
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&form.storage;
+		bool is_v6 = form.sa.sa_family == AF_INET6;
+		assert_int_equal(form.len, is_v6 ? 28 : 16);
+		assert_int_equal(is_v6, rows[i].family == AF_INET6);
+		assert_int_equal(is_v6 ? in6->sin6_flowinfo : 0, 0);
+		assert_int_equal(is_v6 ? in6->sin6_scope_id : 0, rows[i].scope);
+		assert_int_equal(in6->sin6_port, htons(80));
+	}
+}
+
+/* A Unix socket's bind is the kernel's; others are judged and made here. */
+static void test_bind(void **state)
+{
+	uint16_t port = free_udp_port(9000);
+	struct port_range range = {port, port};
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct sockaddr_un un;
+	(void)state;
+	policy.bind_allow = (struct port_set){0};
+	auto_close int udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	auto_close int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	auto_close int local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(
+		run(handle_bind, "bind", ARGS(N(local), P(&un), name_of(&un, "b")), false).answer,
+		ANSWER_CONTINUE);
+	assert_error(run(handle_bind, "bind", ARGS(N(udp), P(&in), sizeof(in)), false), EACCES);
+	assert_string_equal(refused.op, "bind");
+	assert_error(run(handle_bind, "bind", ARGS(N(tcp), P(&in), sizeof(in)), false), EACCES);
+	assert_error(run(handle_bind, "bind", ARGS(N(tcp), P(&in), 15), false), EINVAL);
+	assert_error(run(handle_bind, "bind", ARGS(N(tcp), 8, sizeof(in)), false), EFAULT);
+	assert_error(run(handle_bind, "bind", ARGS(N(-1), P(&in), sizeof(in)), false), EBADF);
+	policy.bind_allow = (struct port_set){.v = &range, .n = 1};
+	assert_value(run(handle_bind, "bind", ARGS(N(udp), P(&in), sizeof(in)), false), 0);
+	in.sin_family = AF_UNSPEC;
+	assert_error(run(handle_bind, "bind", ARGS(N(tcp), P(&in), sizeof(in)), false),
+		     EAFNOSUPPORT);
+	in.sin_addr.s_addr = 0;
+	assert_value(run(handle_bind, "bind", ARGS(N(tcp), P(&in), sizeof(in)), false), 0);
+	policy.bind_allow = (struct port_set){0};
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -684,6 +878,10 @@ int main(void)
 		cmocka_unit_test_setup(test_send_broken, before),
 		cmocka_unit_test_setup(test_no_getfd, before),
 		cmocka_unit_test_setup(test_unix_allow, before),
+		cmocka_unit_test(test_guard),
+		cmocka_unit_test(test_guard_too_fine),
+		cmocka_unit_test(test_inet_read),
+		cmocka_unit_test_setup(test_bind, before),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
