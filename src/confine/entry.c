@@ -118,7 +118,9 @@ void entry_remove(const struct job_entry *e)
 		return;
 	int dir = open_runtime_dir(e, false);
 	if (dir >= 0) {
-		raw_remove_tree(dir, e->name);
+		/* A short run has put nothing into it. */
+		if (raw_syscall3(SYS_unlinkat, dir, e->name, AT_REMOVEDIR) < 0)
+			raw_remove_tree(dir, e->name);
 		raw_close(dir);
 	}
 	raw_syscall3(SYS_unlinkat, e->top_fd, e->top_name, AT_REMOVEDIR);

@@ -254,24 +254,32 @@ static int open_listener(int dir_fd)
 
 /* --- The server ----------------------------------------------------------------------------- */
 
-int control_server_new(int dir_fd, const struct control_ops *ops, void *data,
+int control_server_new(const struct control_ops *ops, void *data,
 		       struct control_server **ret_server)
 {
-	auto_close int listen_fd = open_listener(dir_fd);
-	if (listen_fd < 0)
-		return listen_fd;
 	auto_close int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = NULL};
-	if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev) < 0)
+	if (epoll_fd < 0)
 		return -errno;
 	struct control_server *s = xnew(struct control_server);
 	s->ops = ops;
 	s->data = data;
 	s->epoll_fd = take_fd(&epoll_fd);
-	s->listen_fd = take_fd(&listen_fd);
+	s->listen_fd = -1;
 	for (size_t i = 0; i < CONTROL_CLIENTS; i++)
 		s->clients[i].fd = -1;
 	*ret_server = s;
+	return 0;
+}
+
+int control_server_listen(struct control_server *s, int dir_fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = NULL};
+	auto_close int fd = open_listener(dir_fd);
+	if (fd < 0)
+		return fd;
+	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0)
+		return -errno;
+	s->listen_fd = take_fd(&fd);
 	return 0;
 }
 

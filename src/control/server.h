@@ -24,12 +24,16 @@ struct control_ops {
 struct control_server;
 
 /*
- * Listens as control.sock (mode 0600) in the directory DIR_FD, which is borrowed for the call and
- * holds no such name. OPS and DATA are borrowed until control_server_free. Negative errno on
- * failure.
+ * A server that hears nobody yet. OPS and DATA are borrowed until control_server_free. Negative
+ * errno on failure.
  */
-int control_server_new(int dir_fd, const struct control_ops *ops, void *data,
+int control_server_new(const struct control_ops *ops, void *data,
 		       struct control_server **ret_server);
+/*
+ * Listens as control.sock (mode 0600) in the directory DIR_FD, which is borrowed for the call and
+ * holds no such name. Once only. Negative errno on failure.
+ */
+int control_server_listen(struct control_server *s, int dir_fd);
 /* Readable when control_server_step has work; borrowed. */
 int control_server_fd(const struct control_server *s);
 /* How long control_server_step may be put off: milliseconds, or -1 without limit. */

@@ -3,8 +3,11 @@
 #include "lib/live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,8 +21,15 @@
 #define COMMAND_WORDS 256
 #define COMMAND_BYTES ((size_t)4096)
 
+/* How old a sandbox is when it becomes visible. */
+#define VISIBLE_MS 20
+
 struct live {
 	struct control_server *server;
+	int top_fd; /* what holds the runtime directory, until it is opened; -1 from then on */
+	char *top_name;
+	pid_t guardian_pid;
+	int timer_fd; /* until it is visible; -1 from then on */
 	struct sandlock_process *process;
 	char *config; /* JSON */
 	char *name;
@@ -123,13 +133,13 @@ static const struct control_ops ops = {
 
 /* --- The whole ------------------------------------------------------------------------------ */
 
-static void fill_pids(struct live *l, const struct live_spec *spec)
+static void fill_pids(struct live *l)
 {
-	const struct sandlock_process *p = spec->process;
+	const struct sandlock_process *p = l->process;
 	const pid_t pids[ROLE_COUNT] = {
 		[ROLE_CHILD] = p->child_pid,
 		[ROLE_SUPERVISOR] = getpid(),
-		[ROLE_GUARDIAN] = spec->guardian_pid,
+		[ROLE_GUARDIAN] = l->guardian_pid,
 		[ROLE_KEEPER] = p->keeper_pid,
 	};
 	for (size_t i = 0; i < ROLE_COUNT; i++) {
@@ -152,34 +162,58 @@ static struct live *snapshot(const struct live_spec *spec)
 	struct live *l = xnew(struct live);
 	const struct sandlock_process *p = spec->process;
 	l->process = spec->process;
+	l->top_fd = l->timer_fd = -1;
 	l->name = xstrdup(spec->name);
+	l->guardian_pid = spec->guardian_pid;
 	l->rung = p->rung;
 	l->caps = p->caps;
 	memcpy(l->prot, p->prot, sizeof(l->prot));
 	l->started = timestamp_now();
 	l->started_ms = boot_ms();
-	fill_pids(l, spec);
 	fill_command(l, spec->argv);
 	if (sandlock_policy_print(spec->policy, "json", &l->config, NULL) < 0)
 		l->config = xstrdup("{}");
 	return l;
 }
 
+/* Lets the server's descriptor wake its loop when the sandbox is to become visible. */
+static int start_timer(struct live *l)
+{
+	const struct itimerspec when = {.it_value.tv_nsec = VISIBLE_MS * 1000000L};
+	struct epoll_event ev = {.events = EPOLLIN};
+	l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->timer_fd < 0 || timerfd_settime(l->timer_fd, 0, &when, NULL) < 0 ||
+	    epoll_ctl(control_server_fd(l->server), EPOLL_CTL_ADD, l->timer_fd, &ev) < 0)
+		return -errno;
+	return 0;
+}
+
 struct live *live_new(const struct live_spec *spec, struct strv *warnings)
 {
-	auto_close int dir = spec->name ? registry_adopt(spec->entry, spec->name) : -1;
-	if (dir < 0) /* a short run is over by now, its entry with it */
+	if (!spec->name || spec->entry->top_fd < 0)
 		return NULL;
 	struct live *l = snapshot(spec);
-	int r = control_server_new(dir, &ops, l, &l->server);
+	l->top_name = xstrdup(spec->entry->top_name);
+	l->top_fd = fcntl(spec->entry->top_fd, F_DUPFD_CLOEXEC, 3);
+	int r = l->top_fd < 0 ? -errno : control_server_new(&ops, l, &l->server);
 	if (r == 0)
-		r = registry_write_pids(dir, &l->pids);
+		r = start_timer(l);
 	if (r == 0)
 		return l;
-	if (r != -ENOENT)
-		registry_warn(warnings, -r, spec->name);
+	registry_warn(warnings, -r, NULL);
 	live_free(l);
 	return NULL;
+}
+
+/* A run that is over by now has taken its entry with it; whatever else fails, the run goes on. */
+static void become_visible(struct live *l)
+{
+	auto_close int dir = registry_open_entry(l->top_fd, l->top_name, l->name);
+	l->top_fd = util_close(l->top_fd);
+	if (dir < 0 || control_server_listen(l->server, dir) < 0)
+		return;
+	fill_pids(l);
+	registry_write_pids(dir, &l->pids);
 }
 
 int live_fd(const struct live *live)
@@ -194,8 +228,14 @@ int live_timeout_ms(const struct live *live)
 
 void live_step(struct live *live)
 {
-	if (live)
-		control_server_step(live->server);
+	uint64_t times = 0;
+	if (!live)
+		return;
+	if (live->timer_fd >= 0 && read(live->timer_fd, &times, sizeof(times)) > 0) {
+		live->timer_fd = util_close(live->timer_fd);
+		become_visible(live);
+	}
+	control_server_step(live->server);
 }
 
 void live_free(struct live *live)
@@ -203,6 +243,9 @@ void live_free(struct live *live)
 	if (!live)
 		return;
 	control_server_free(live->server);
+	util_close(live->top_fd);
+	util_close(live->timer_fd);
+	free(live->top_name);
 	strv_done(&live->command);
 	free(live->config);
 	free(live->name);

@@ -22,14 +22,14 @@ struct live_spec {
 };
 
 /*
- * Binds the control socket, then writes the pid file, which makes the sandbox visible. NULL if it
- * cannot be visible (a warning says why) or has ended already.
+ * NULL if the sandbox has no entry. The control socket and the pid file, which make it visible, are
+ * made by a step some time later, so that a short run does not pay for them.
  */
 struct live *live_new(const struct live_spec *spec, struct strv *warnings);
 /*
  * These take NULL, which never has work, and are called by one thread at a time. The descriptor
- * (-1: none) is readable when live_step has work; live_timeout_ms says how long it can wait without
- * (-1: without end). No step blocks.
+ * (-1: none) is readable when live_step has work; live_timeout_ms says after how long it has work
+ * in any case (-1: never). No step blocks.
  */
 int live_fd(const struct live *live);
 int live_timeout_ms(const struct live *live);

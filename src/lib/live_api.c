@@ -24,8 +24,10 @@
 #include "lib/launch.h"
 #include "lib/registry.h"
 
-#define ANSWER_MS  1000
-#define NAME_BYTES 255
+#define ANSWER_MS 1000
+/* How long a sandbox is waited for that is not visible yet. */
+#define STARTING_MS 1000
+#define NAME_BYTES  255
 /* Sandboxes looked at together, so that descriptors do not run out. */
 #define CHUNK 64
 /* How long a tree has for its end after it was asked for, and after its guardian was killed. */
@@ -245,23 +247,40 @@ static bool is_name(const char *name)
 	return true;
 }
 
+/* Looks through the places. For ENTRY_LIVE all of F is filled. */
+static enum registry_state find_now(const char *name, struct found *f)
+{
+	enum registry_state state = ENTRY_NONE;
+	for (int i = 0; i < REGISTRY_PLACES; i++) {
+		f->place = i;
+		f->dir_fd = registry_open_place(i);
+		if (f->dir_fd >= 0)
+			state = registry_look(f->dir_fd, name, &f->entry_fd, &f->pids);
+		if (state == ENTRY_LIVE)
+			break;
+		found_done(f);
+		if (state == ENTRY_STARTING)
+			break;
+	}
+	return state;
+}
+
 static int find(const char *name, struct found *f, struct sandlock_error *err)
 {
 	char quoted[QUOTE_SIZE];
 	if (!is_name(name))
 		return api_fail(err, SANDLOCK_E_INVALID, EINVAL, "%s is no name of a sandbox",
 				quote_str(name, quoted, sizeof(quoted)));
-	for (f->place = 0; f->place < REGISTRY_PLACES; f->place++) {
-		enum registry_state state = ENTRY_NONE;
-		f->dir_fd = registry_open_place(f->place);
-		if (f->dir_fd >= 0)
-			state = registry_look(f->dir_fd, name, &f->entry_fd, &f->pids);
+	for (int64_t until = now_ms() + STARTING_MS;;) {
+		enum registry_state state = find_now(name, f);
 		if (state == ENTRY_LIVE)
 			return 0;
-		found_done(f);
-		if (state == ENTRY_STARTING)
+		if (state != ENTRY_STARTING)
+			break;
+		if (now_ms() >= until)
 			return api_fail(err, SANDLOCK_E_STATE, EAGAIN,
 					"sandbox '%s' is only starting: try again", name);
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	}
 	return api_fail(err, SANDLOCK_E_NOT_FOUND, ENOENT, "no sandbox named '%s'", name);
 }

@@ -320,13 +320,9 @@ int registry_claim(const char *name, struct registry_entry *ret_entry, struct st
 	return claim_failed(r, no_directory, name, warnings, err);
 }
 
-int registry_adopt(const struct registry_entry *entry, const char *name)
+int registry_open_entry(int top_fd, const char *top_name, const char *name)
 {
-	if (entry->lock_fd >= 0)
-		return fcntl(entry->lock_fd, F_DUPFD_CLOEXEC, 3);
-	if (entry->top_fd < 0 || !name || !name[0])
-		return -ENOENT;
-	auto_close int dir = open_private_dir(entry->top_fd, entry->top_name, false);
+	auto_close int dir = open_private_dir(top_fd, top_name, false);
 	return dir < 0 ? dir : open_entry(dir, name);
 }
 

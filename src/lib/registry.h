@@ -50,10 +50,10 @@ int registry_read_pids(int dir_fd, struct registry_pids *ret_pids);
 /* Adds the warning that the sandbox NAME (NULL: it has none) is in no registry because of CODE. */
 void registry_warn(struct strv *warnings, int code, const char *name);
 /*
- * The directory of the entry, once the sandbox runs; NAME is the one that the guardian has made.
- * Owned by the caller; a negative errno if there is none (any more).
+ * Opens the entry NAME in the runtime directory TOP_NAME of TOP_FD. A negative errno if there is
+ * none (any more).
  */
-int registry_adopt(const struct registry_entry *entry, const char *name);
+int registry_open_entry(int top_fd, const char *top_name, const char *name);
 
 /* --- Looking (registry.c) ----------------------------------------------------------------- */
 

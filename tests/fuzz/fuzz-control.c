@@ -97,7 +97,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 100000 || !mkdtemp(dir))
 		return 0;
 	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert(dir_fd >= 0 && control_server_new(dir_fd, &ops, NULL, &server) == 0);
+	assert(dir_fd >= 0 && control_server_new(&ops, NULL, &server) == 0 &&
+	       control_server_listen(server, dir_fd) == 0);
 	int fd = dial(dir_fd);
 	talk(server, fd, data, size);
 	close(fd);

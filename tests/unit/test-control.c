@@ -86,7 +86,10 @@ static int setup(void **state)
 {
 	setup_dir(state);
 	struct fixture *f = *state;
-	assert_int_equal(control_server_new(f->dir_fd, &ops, f, &f->server), 0);
+	assert_int_equal(control_server_new(&ops, f, &f->server), 0);
+	assert_int_equal(control_server_timeout_ms(f->server), -1);
+	control_server_step(f->server);
+	assert_int_equal(control_server_listen(f->server, f->dir_fd), 0);
 	return 0;
 }
 
@@ -402,8 +405,10 @@ static void test_place_is_taken(void **state)
 {
 	struct fixture *f = *state;
 	struct control_server *second = NULL;
-	assert_int_equal(control_server_new(f->dir_fd, &ops, f, &second), -EADDRINUSE);
-	assert_null(second);
+	assert_int_equal(control_server_new(&ops, f, &second), 0);
+	assert_int_equal(control_server_listen(second, f->dir_fd), -EADDRINUSE);
+	control_server_step(second);
+	control_server_free(second);
 }
 
 /* --- The asking side ------------------------------------------------------------------------ */
