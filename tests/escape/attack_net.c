@@ -206,6 +206,74 @@ static int fastopen_option(char *const *arg)
 	return connect4(fd, arg[0]);
 }
 
+/* --- Routes: what is sent goes to their first stop, whatever the address says ---------------- */
+
+/* A loose source route by another address of the loopback network. */
+static int route_ip_options(char *const *arg)
+{
+	static const unsigned char route[] = {131, 7, 4, 127, 0, 0, 2, 0};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return fd < 0 ? errno
+		      : outcome(setsockopt(fd, IPPROTO_IP, IP_OPTIONS, route, sizeof(route)));
+}
+
+/* The same option of an IPv6 socket, which has IPv4's as well. */
+static int route_ip_options_v6(char *const *arg)
+{
+	static const unsigned char route[] = {131, 7, 4, 127, 0, 0, 2, 0};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	return fd < 0 ? errno
+		      : outcome(setsockopt(fd, IPPROTO_IP, IP_OPTIONS, route, sizeof(route)));
+}
+
+/* A segment routing header with one segment, ::1. */
+static int route_header(char *const *arg)
+{
+	static const unsigned char header[24] = {[1] = 2, [2] = 4, [23] = 1};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	return fd < 0 ? errno
+		      : outcome(setsockopt(fd, IPPROTO_IPV6, IPV6_RTHDR, header, sizeof(header)));
+}
+
+static int route_packet_options(char *const *arg)
+{
+	struct {
+		struct cmsghdr head;
+		unsigned char header[24];
+	} item = {
+		.head = {CMSG_LEN(24), IPPROTO_IPV6, IPV6_RTHDR},
+		.header = {[1] = 2, [2] = 4, [23] = 1},
+	};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	return fd < 0 ? errno
+		      : outcome(setsockopt(fd, IPPROTO_IPV6, 6 /* IPV6_2292PKTOPTIONS */, &item,
+					   sizeof(item)));
+}
+
+/* A flow label holds options for whoever uses it in an address. */
+static int route_flow_label(char *const *arg)
+{
+	struct {
+		struct in6_addr dst;
+		uint32_t label;
+		uint8_t action, share;
+		uint16_t flags, expires, linger;
+		uint32_t pad;
+	} label = {.dst = in6addr_loopback,
+		   .label = htonl(0x12345 + (uint32_t)getpid() % 4096),
+		   .share = 1 /* IPV6_FL_S_EXCL */,
+		   .flags = 1 /* IPV6_FL_F_CREATE */};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	return fd < 0 ? errno
+		      : outcome(setsockopt(fd, IPPROTO_IPV6, 32 /* IPV6_FLOWLABEL_MGR */, &label,
+					   sizeof(label)));
+}
+
 /* --- Listening ----------------------------------------------------------------------------- */
 
 static int bind_family(sa_family_t family, const char *port)
@@ -228,6 +296,15 @@ static int tcp_bind(char *const *arg)
 static int tcp_bind_unspec(char *const *arg)
 {
 	return bind_family(AF_UNSPEC, arg[0]);
+}
+
+/* PORT */
+static int udp_bind(char *const *arg)
+{
+	struct sockaddr_in sa = loopback4(arg[0]);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	return fd < 0 ? errno : outcome(bind(fd, (struct sockaddr *)&sa, sizeof(sa)));
 }
 
 /* listen takes a port by itself where bind was not called. */
@@ -302,6 +379,12 @@ const struct attack attacks_net[] = {
 	{"fastopen_sendmsg", 1, fastopen_sendmsg},
 	{"fastopen_sendmmsg", 1, fastopen_sendmmsg},
 	{"fastopen_option", 1, fastopen_option},
+	{"route_ip_options", 0, route_ip_options},
+	{"route_ip_options_v6", 0, route_ip_options_v6},
+	{"route_header", 0, route_header},
+	{"route_packet_options", 0, route_packet_options},
+	{"route_flow_label", 0, route_flow_label},
+	{"udp_bind", 1, udp_bind},
 	{"tcp_bind", 1, tcp_bind},
 	{"tcp_bind_unspec", 1, tcp_bind_unspec},
 	{"listen_unbound", 0, listen_unbound},

@@ -18,6 +18,8 @@ OPEN = "OPEN"
 HARMLESS = "HARMLESS"
 # No process is left when the sandbox has ended.
 DEAD = "DEAD"
+# The row's flags mean nothing there: the start is refused.
+NOT_STARTED = "NOT_STARTED"
 
 
 def per_mode(base, nobase, unsup=None, nested=None, root=None):
@@ -37,7 +39,7 @@ def everywhere(outcome):
 # Writing without a grant (decisions 10).
 WRITE = per_mode("EROFS", "EACCES")
 READ = everywhere("EACCES")
-# Metadata: judged by the mounts of the base, else refused as a class (issue 3, point 5).
+# Metadata: judged by the mounts of the base, else by the supervisor or refused as a class.
 META = per_mode("EROFS", "EPERM", nested="EPERM")
 # A name carried across the edge of a grant.
 MOVE = per_mode("EXDEV", "EACCES")
@@ -103,6 +105,9 @@ ABSTRACT = with_modes(EACCES, base="EPERM", nobase="EPERM", root="EPERM")
 JUDGED_LATER = with_modes(EACCES, base=OPEN, nobase=OPEN, root=OPEN)
 # The supervisor answers; it knows the loopback only.
 LOOPBACK_ONLY = with_modes(EPERM, base=HARMLESS, nobase=HARMLESS, root=HARMLESS)
+# What a rule with an address is judged by.
+BY_ADDRESS = with_modes(everywhere("ECONNREFUSED"), unsup=NOT_STARTED, nested=NOT_STARTED)
+UDP_BIND = with_modes(EACCES, unsup=NOT_STARTED, nested=NOT_STARTED)
 UNIX_BIND = with_modes(EACCES, base="EROFS", root="EROFS")
 
 FILES = [
@@ -208,11 +213,11 @@ METADATA = [
     for attack in ("fchmod_fd", "fchown_fd", "futimens_fd", "fsetxattr_fd", "fremovexattr_fd",
                    "ioctl_setflags", "ioctl_setflags_high", "ioctl_fssetxattr")
 ] + [
-    Row("chmod_stdin", expect=per_mode(OPEN, "EPERM", nested="EPERM"), stdin="{out}/file"),
-    Row("fchmod_stdin", expect=per_mode(OPEN, "EPERM", nested="EPERM"), stdin="{out}/file"),
-    Row("lease", "{ro}/file", expect=everywhere(OPEN)),
-    Row("flock_exclusive", "{ro}/file", expect=everywhere(OPEN)),
-    Row("inotify_outside", "{out}", expect=everywhere(OPEN)),
+    Row("chmod_stdin", expect=EPERM, stdin="{out}/file"),
+    Row("fchmod_stdin", expect=EPERM, stdin="{out}/file"),
+    Row("lease", "{ro}/file", expect=with_modes(EACCES, unsup=OPEN)),
+    Row("flock_exclusive", "{ro}/file", expect=with_modes(EACCES, unsup=OPEN)),
+    Row("inotify_outside", "{out}", expect=with_modes(EACCES, unsup=OPEN)),
 ]
 
 NAMESPACE_FLAGS = {
@@ -276,7 +281,8 @@ PROCESSES = [
     Row("pidfd_signal", "{pid}", expect=SIGNAL),
     Row("fown_signal", "{pid}", expect=per_mode("ESRCH", HARMLESS), witness="signals"),
     Row("pidfd_getfd", "{pid}", "{vfd}", expect=SIGNAL),
-    Row("pidfd_getfd_self", expect=EPERM),
+    # A supervised sandbox inside needs it; Landlock keeps it within the sandbox.
+    Row("pidfd_getfd_self", expect=with_modes(EPERM, unsup=HARMLESS)),
     Row("kcmp", "{pid}", expect=EPERM),
     Row("process_madvise", expect=EPERM),
     Row("prlimit_set", "{pid}", expect=TUNE),
@@ -380,6 +386,12 @@ def no_family(name, kind, proto=0):
                name=f"socket_{name}")
 
 
+def elsewhere_allowed(attack, *args):
+    """The same attack where another address is allowed."""
+    return Row(attack, *args, expect=BY_ADDRESS, flags=["--net-allow", "127.0.0.2"],
+               name=f"{attack}_other_address")
+
+
 NETWORK = [
     Row("tcp_connect", "{port}", expect=EACCES),
     Row("tcp_connect_nonblock", "{port}", expect=EACCES),
@@ -395,6 +407,21 @@ NETWORK = [
     Row("fastopen_sendmsg", "{port}", expect=FASTOPEN),
     Row("fastopen_sendmmsg", "{port}", expect=FASTOPEN),
     Row("fastopen_option", "{port}", expect=FASTOPEN),
+    elsewhere_allowed("tcp_connect", "{port}"),
+    elsewhere_allowed("tcp_connect_nonblock", "{port}"),
+    elsewhere_allowed("tcp_connect_mapped", "{port}"),
+    elsewhere_allowed("tcp_connect_v6", "{port6}"),
+    elsewhere_allowed("udp_send", "{udp}"),
+    elsewhere_allowed("udp_high_bits", "{udp}"),
+    elsewhere_allowed("udp_send_v6", "{udp}"),
+    Row("route_ip_options", expect=EPERM, control=AS_ROOT),
+    Row("route_ip_options_v6", expect=EPERM, control=AS_ROOT),
+    Row("route_header", expect=EPERM,
+        control=Lacks("EINVAL", "the kernel knows no routing header of this type")),
+    Row("route_packet_options", expect=EPERM,
+        control=Lacks("EINVAL", "the kernel knows no routing header of this type")),
+    Row("route_flow_label", expect=EPERM),
+    Row("udp_bind", "8098", expect=UDP_BIND, flags=["--net-allow", "udp://127.0.0.2"]),
     Row("tcp_bind", "0", expect=EACCES),
     Row("tcp_bind_unspec", "0", expect=EACCES),
     Row("listen_unbound", expect=EACCES),
@@ -558,19 +585,23 @@ SIGNALS = [row for row in PROCESSES if row.expect is SIGNAL] + named(PROCESSES, 
 GUARDIAN = named(PROCESSES, "kill_guardian", "prlimit_guardian", "affinity_guardian",
                  "setpriority_user")
 NUMBERS = named(PROCESSES, "getpgid")
-METADATA_OPEN = named(METADATA, "chmod_stdin", "fchmod_stdin", "lease", "flock_exclusive",
-                      "inotify_outside")
+PASSED_IN = named(METADATA, "chmod_stdin", "fchmod_stdin")
+LEASES = named(METADATA, "lease", "flock_exclusive", "inotify_outside")
+OWN_FILES = named(PROCESSES, "pidfd_getfd_self")
 UNIX = [row for row in IPC if row.attack.startswith("unix_") and row.attack != "unix_bind"]
 UNIX_MADE = named(IPC, "unix_bind") + named(NETWORK, "socketpair_unix_dgram")
-CONNECTS = [row for row in NETWORK if row.attack.startswith("tcp_connect")]
-LISTENS = named(NETWORK, "tcp_bind", "tcp_bind_unspec", "listen_unbound", "listen_unbound_v6")
+OTHER_ADDRESS = [row for row in NETWORK if row.expect is BY_ADDRESS]
+ROUTES = [row for row in NETWORK if row.attack.startswith("route_")]
+CONNECTS = without([row for row in NETWORK if row.attack.startswith("tcp_connect")], OTHER_ADDRESS)
+LISTENS = named(NETWORK, "udp_bind", "tcp_bind", "tcp_bind_unspec", "listen_unbound", "listen_unbound_v6")
 LISTEN_OPEN = named(NETWORK, "listen_unbound_with_a_bind_rule")
-DATAGRAMS = [row for row in NETWORK if row.attack.startswith("udp_")] + named(
+DATAGRAMS = named(NETWORK, "udp_send", "udp_high_bits", "udp_send_v6") + named(
     NETWORK, "socket_raw_icmp", "socket_raw_icmp6", "socket_raw_ip", "socket_ping")
 FAMILIES = [row for row in NETWORK if row.expect is NOFAMILY]
 INTERFACES = [row for row in NETWORK if row.attack.startswith("interface_")] + named(
     NETWORK, "socket_netlink_route")
-OTHER_TCP = without(NETWORK, CONNECTS, LISTENS, LISTEN_OPEN, DATAGRAMS, FAMILIES, INTERFACES, UNIX_MADE)
+OTHER_TCP = without(NETWORK, CONNECTS, LISTENS, LISTEN_OPEN, DATAGRAMS, FAMILIES, INTERFACES, UNIX_MADE,
+                    OTHER_ADDRESS, ROUTES)
 LISTENER = named(SYSCALLS, "seccomp_listener")
 NOT_KNOWN = [row for row in SYSCALLS + MOUNTS if row.expect is ENOSYS]
 BOUNDING = named(PRIVILEGE, "have_bounding")
@@ -581,12 +612,16 @@ PROMISES = [
     ("read, list or execute a file", READING),
     ("write, create, remove, truncate outside", WRITING),
     ("rename or link across the edge", CROSSING),
-    ("change mode, owner, times", without(METADATA, METADATA_OPEN)),
+    ("change mode, owner, times", without(METADATA, PASSED_IN, LEASES)),
+    ("change these of a regular file that was passed in", PASSED_IN),
+    ("take a lease or an exclusive flock", LEASES),
     ("make device nodes", DEVICES),
     ("connect by TCP to a port", CONNECTS),
     ("connect by other ways", OTHER_TCP),
+    ("connect or send to an address", OTHER_ADDRESS),
+    ("set a route", ROUTES),
     ("bind or listen without", LISTENS),
-    ("use UDP, ICMP and raw", DATAGRAMS),
+    ("use UDP and ICMP without a rule", DATAGRAMS),
     ("use other families", FAMILIES),
     ("learn of the host's interfaces", INTERFACES),
     ("reach a named or abstract Unix socket of others", UNIX),
@@ -604,6 +639,6 @@ PROMISES = [
 ]
 
 # Rows whose promise the table states without an errno, or that its text below states.
-ELSEWHERE = (LINKS + GUARDIAN + KERNEL_FILES + INHERITED + METADATA_OPEN + LISTEN_OPEN
+ELSEWHERE = (LINKS + GUARDIAN + KERNEL_FILES + INHERITED + OWN_FILES + LISTEN_OPEN
              + LISTENER + BOUNDING + LIMITS + UNIX_MADE + without(IPC, UNIX, UNIX_MADE)
              + [row for row in TERMINAL if not row.terminal])
