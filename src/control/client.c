@@ -70,6 +70,17 @@ static void link_end(struct link *l, int result)
 	free(take_ptr(l->in));
 }
 
+/* 0 to go on, or the negative errno that ends it. */
+static int link_send(struct link *l)
+{
+	ssize_t n = send(l->fd, l->request + l->sent, l->request_len - l->sent,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	l->sent += (size_t)n;
+	return 0;
+}
+
 static void link_begin(struct link *l, struct control_query *query)
 {
 	*l = (struct link){.query = query, .fd = -1};
@@ -80,17 +91,10 @@ static void link_begin(struct link *l, struct control_query *query)
 	}
 	l->fd = fd;
 	l->request = control_request_text(query->verb, &l->request_len);
-}
-
-/* 0 to go on, or the negative errno that ends it. */
-static int link_send(struct link *l)
-{
-	ssize_t n = send(l->fd, l->request + l->sent, l->request_len - l->sent,
-			 MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	l->sent += (size_t)n;
-	return 0;
+	/* At once: a connection that says nothing is the first that a busy server gives up. */
+	int r = link_send(l);
+	if (r < 0)
+		link_end(l, r);
 }
 
 static void grow(struct link *l)

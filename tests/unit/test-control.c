@@ -13,9 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -422,6 +424,7 @@ static pid_t start_liar(const struct fixture *f, const char *text, size_t len)
 	assert_int_equal(listen(fd, 4), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		int client = accept(fd, NULL, NULL);
 		(void)!write(client, text, len);
 		pause();
@@ -478,6 +481,7 @@ static void test_query_many(void **state)
 	setup((void **)&hung);
 	pid_t pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;) {
 			struct pollfd pfd = {control_server_fd(f->server), POLLIN, 0};
 			poll(&pfd, 1, control_server_timeout_ms(f->server));
@@ -487,7 +491,7 @@ static void test_query_many(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(q); i++)
 		q[i] = (struct control_query){.dir_fd = i % 50 ? f->dir_fd : hung->dir_fd,
 					      .verb = CONTROL_INFO};
-	control_query_all(q, ARRAY_SIZE(q), 200);
+	control_query_all(q, ARRAY_SIZE(q), 1000);
 	for (size_t i = 0; i < ARRAY_SIZE(q); i++) {
 		assert_int_equal(q[i].result, i % 50 ? 0 : -ETIMEDOUT);
 		control_query_done(&q[i]);
