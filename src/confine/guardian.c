@@ -28,6 +28,7 @@ struct guardian {
 	struct job *job;
 	int main_pid;
 	int sigfd;
+	int entry_fd;	   /* the lock of an entry that was made here */
 	int exec_fd;	   /* -1 once the exec has succeeded or failed */
 	int listener;	   /* on its way to the host; -1: none */
 	bool shares_table; /* with the child, which has not left it yet */
@@ -139,8 +140,8 @@ static int make_pty(struct guardian *g)
 static void close_rest(struct guardian *g)
 {
 	struct job *job = g->job;
-	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	job->lock_fd, job->dir_fd,
-		      job->tmp_fd, job->top_fd,	    g->exec_fd, g->listener,  job->place_fd};
+	int keep[] = {job->ctl,	   job->host_pidfd,   g->sigfd,	  job->lock_fd, g->entry_fd,
+		      job->tmp_fd, job->entry.top_fd, g->exec_fd, g->listener,	job->place_fd};
 	job_close_except(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
@@ -437,13 +438,18 @@ static int setup(struct guardian *g)
 	long r = raw_syscall5(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | __WALL, NULL);
 	if (r != -ECHILD)
 		return job_fail(job, STEP_WAIT, r < 0 ? (int)-r : EBUSY, 0);
-	return job->base ? setup_base(g) : setup_plain(g);
+	r = job->base ? setup_base(g) : setup_plain(g);
+	/* Last, while the child is on its way to the exec. */
+	if (r == 0 && job->entry.digits)
+		g->entry_fd = entry_make(&job->entry);
+	return (int)r;
 }
 
 int guardian_main(void *arg)
 {
 	struct job *job = arg;
-	struct guardian g = {.job = job, .sigfd = -1, .exec_fd = -1, .listener = -1};
+	struct guardian g = {
+		.job = job, .sigfd = -1, .entry_fd = -1, .exec_fd = -1, .listener = -1};
 	int r = setup(&g);
 	/* While the child shares the table, what is to be closed may be the child's. */
 	if (!g.shares_table)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "confine/entry.h"
 #include "sys/uapi.h"
 
 struct sock_filter;
@@ -208,10 +209,7 @@ struct job {
 	int ctl; /* guardian's end of the control socket */
 	int host_pidfd;
 	int lock_fd;	      /* held open for as long as the guardian lives; -1: none */
-	int dir_fd;	      /* runtime directory that holds DIR_NAME; -1: none */
-	const char *dir_name; /* emptied and removed at the end */
-	int top_fd; /* what holds the runtime directory, to remove it if it is empty then */
-	const char *top_name;
+	struct job_entry entry; /* in the registry of live sandboxes */
 	int tmp_fd;		/* directory that holds TMP_NAME; -1: none */
 	const char *tmp_name;	/* private TMPDIR to be made there */
 	char **tmp_env;		/* the variable's place, the last one, in ENVP */

@@ -16,7 +16,7 @@ static int exec_guardian(void *arg)
 {
 	struct job *job = arg;
 	int keep[] = {job->ctl,	     job->host_pidfd, job->memfd,    job->null_fd,
-		      job->lock_fd,  job->dir_fd,     job->tmp_fd,   job->top_fd,
+		      job->lock_fd, job->tmp_fd, job->entry.top_fd,
 		      job->stdio[0], job->stdio[1],   job->stdio[2], job->place_fd};
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
 		if (keep[i] >= 0)
@@ -103,7 +103,7 @@ int keeper_main(void *arg)
 		struct job_msg msg = {.kind = REPORT_STARTED, .value = (int)pid};
 		raw_syscall6(SYS_sendto, job->ctl, (long)&msg, sizeof(msg), MSG_NOSIGNAL, 0, 0);
 	}
-	int keep[] = {job->dir_fd, job->tmp_fd, job->top_fd, job->place_fd};
+	int keep[] = {job->lock_fd, job->tmp_fd, job->entry.top_fd, job->place_fd};
 	job_close_except(keep, sizeof(keep) / sizeof(keep[0]));
 	return wait_for(job, (int)pid);
 }

@@ -75,8 +75,5 @@ void job_cleanup(struct job *job)
 		if (raw_syscall3(SYS_unlinkat, job->place_fd, job->place_name, dir) < 0)
 			raw_remove_tree(job->place_fd, job->place_name);
 	}
-	if (job->dir_fd >= 0 && job->dir_name)
-		raw_remove_tree(job->dir_fd, job->dir_name);
-	if (job->top_fd >= 0 && job->top_name)
-		raw_syscall3(SYS_unlinkat, job->top_fd, job->top_name, 0x200 /* AT_REMOVEDIR */);
+	entry_remove(&job->entry);
 }

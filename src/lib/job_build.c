@@ -166,9 +166,9 @@ static int job_new(bool shared_file, bool separate_vm, size_t size, struct job *
 	job->child_stack = stacks + STACK_SIZE * 3;
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = -1;
-	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->dir_fd = job->tmp_fd = -1;
+	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->tmp_fd = -1;
 	job->place_fd = -1;
-	job->exec_pipe = job->top_fd = job->state.listener = -1;
+	job->exec_pipe = job->entry.top_fd = job->state.listener = -1;
 	*ret_job = job;
 	return 0;
 }
@@ -512,6 +512,20 @@ static int plan_filter(struct job_request *req, struct job *job, struct sandlock
 	return job->filter ? 0 : api_fail(err, SANDLOCK_E_LIMIT, E2BIG, "The policy is too large");
 }
 
+/* The name is the host's, or the beginning of one that the guardian ends with a number. */
+static void plan_entry(const struct registry_entry *from, struct job *job)
+{
+	size_t n = strlen(from->name);
+	job->entry.top_name = job_strdup(job, from->top_name);
+	job->entry.name = job_alloc(job, n + ENTRY_DIGITS);
+	if (!job->entry.name || !job->entry.top_name)
+		return;
+	job->entry.top_fd = from->top_fd;
+	memcpy(job->entry.name, from->name, n);
+	if (from->lock_fd < 0)
+		job->entry.digits = job->entry.name + n;
+}
+
 int job_build(struct job_request *req, struct job **ret_job, struct sandlock_error *err)
 {
 	struct job *job = NULL;
@@ -551,13 +565,9 @@ int job_build(struct job_request *req, struct job **ret_job, struct sandlock_err
 		job->place_name = job_strdup(job, req->place_name);
 		job->place_shm = job_strdup(job, shm);
 	}
-	job->dir_fd = req->registry.dir_fd;
 	job->lock_fd = req->registry.lock_fd;
-	job->top_fd = req->registry.top_fd;
-	if (req->registry.name) {
-		job->dir_name = job_strdup(job, req->registry.name);
-		job->top_name = job_strdup(job, req->registry.top_name);
-	}
+	if (req->registry.name)
+		plan_entry(&req->registry, job);
 	*ret_job = job;
 	return 0;
 }

@@ -299,7 +299,11 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
 	req->failed_errno = job->state.step_errno;
 	if (r < 0) {
 		p->ended |= p->keeper_pidfd < 0; /* nothing was started */
+		/* A guardian that was killed has left its entry. */
+		auto_free char *left = job->entry.digits ? xstrdup(job->entry.name) : NULL;
 		sandlock_process_free(p);
+		if (left && left[0])
+			registry_forget(left);
 		return r;
 	}
 	*ret_process = p;

@@ -18,6 +18,7 @@
 #include "sys/landlock.h"
 
 struct box;
+struct grant;
 struct job;
 struct live;
 struct resolver;
@@ -62,15 +63,6 @@ struct mediation {
 		uint64_t dev, ino;
 	} inherited[3]; /* regular files as standard streams, outside the write grants */
 	size_t n_inherited;
-};
-
-/* A rule's object as the host has found it (supervision.c). */
-struct found_grant {
-	char *path; /* owned; NULL: not found */
-	unsigned int rights;
-	int fd; /* owned; -1: none */
-	uint64_t dev;
-	uint64_t ino;
 };
 
 /* Everything that one spawn prepares; job_request_done releases it. */
@@ -124,7 +116,7 @@ struct sandlock_process {
 	struct supervisor_guest *guests[3];
 	struct resolver *resolver; /* the box's, NULL: none */
 	struct supervisor_guest *resolver_guest;
-	struct found_grant *found;
+	struct grant *found; /* of each rule; PATH is NULL where nothing was found */
 	size_t n_found;
 	struct sock_table *socks; /* owned: paths of --unix-allow, found before the start */
 	struct report report;
@@ -183,8 +175,6 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
  */
 int registry_claim(const char *name, struct registry_entry *ret_entry, struct strv *warnings,
 		   struct sandlock_error *err);
-/* Writes the pid file once the command runs. */
-void registry_started(const struct registry_entry *entry, pid_t child, pid_t supervisor);
 void registry_done(struct registry_entry *entry);
 /*
  * After the end: removes what may have been written for NAME while the guardian was removing it,

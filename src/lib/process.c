@@ -106,7 +106,7 @@ static void request_done(struct job_request *req, bool started)
 	free(req->place_name);
 	util_close(req->tmp_fd);
 	free(req->tmp_name);
-	if (!started && req->registry.name) {
+	if (!started && req->registry.lock_fd >= 0) {
 		raw_remove_tree(req->registry.dir_fd, req->registry.name);
 		unlinkat(req->registry.top_fd, req->registry.top_name, AT_REMOVEDIR);
 	}
@@ -125,7 +125,8 @@ static int on_live(void *data, bool ready)
 static void started(struct sandlock_policy *policy, struct job_request *req,
 		    struct sandlock_process *p)
 {
-	const char *name = req->registry.name ? req->registry.name : req->policy->name;
+	const struct job_entry *entry = &p->job->entry;
+	const char *name = entry->name && entry->name[0] ? entry->name : req->policy->name;
 	p->timeout_ms = req->policy->timeout_ms;
 	p->caps = policy->caps;
 	memcpy(p->prot, req->policy->prot, sizeof(p->prot));
@@ -133,8 +134,11 @@ static void started(struct sandlock_policy *policy, struct job_request *req,
 	struct live_spec spec = {.policy = policy,
 				 .process = p,
 				 .entry = &req->registry,
+				 .name = entry->name && entry->name[0] ? entry->name : NULL,
 				 .argv = req->spawn->argv,
 				 .guardian_pid = p->guardian_pid};
+	if (entry->error)
+		registry_warn(req->warnings, entry->error, req->policy->name);
 	p->live = live_new(&spec, req->warnings);
 	if (p->live && p->sup)
 		p->guests[2] = supervisor_attach(p->sup, live_fd(p->live), on_live, p);

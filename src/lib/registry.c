@@ -326,14 +326,6 @@ int registry_open_entry(int top_fd, const char *top_name, const char *name)
 	return dir < 0 ? dir : open_entry(dir, name);
 }
 
-void registry_started(const struct registry_entry *entry, pid_t child, pid_t supervisor)
-{
-	struct registry_pids pids = {.v = {[ROLE_CHILD] = {child, process_start(child)},
-					   [ROLE_SUPERVISOR] = {supervisor, 0}}};
-	if (entry->lock_fd >= 0)
-		registry_write_pids(entry->lock_fd, &pids);
-}
-
 void registry_done(struct registry_entry *entry)
 {
 	entry->dir_fd = util_close(entry->dir_fd);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,11 @@
 #include "lib/name_service.h"
 #include "policy/filter.h"
 #include "policy/net_table.h"
+#include "supervise/grants.h"
 #include "supervise/places.h"
 #include "supervise/sock.h"
 #include "supervise/supervisor.h"
+#include "sys/at.h"
 #include "sys/uapi.h"
 
 #define UNTOLD_MAX 256 /* distinct events between two waits of the host */
@@ -211,30 +214,56 @@ static unsigned int rights_of(const struct job_rule *rule)
 	return GRANT_READ | (rule->device ? GRANT_DEVICE : 0);
 }
 
-/* The rule's object and canonical name, as they are in this process's view. */
-static void find_grant(const struct job_rule *rule, struct found_grant *ret)
+/*
+ * Opens PATH as the rule does, and says whether its text is already the object's own name: no link
+ * lies in it.
+ */
+static int open_rule_path(const char *path, bool *ret_direct)
 {
-	char link[40];
+	int fd = at_open(AT_FDCWD, path, 0, RESOLVE_NO_SYMLINKS);
+	*ret_direct = fd >= 0;
+	return fd >= 0 || fd == -ENOENT ? fd : at_open(AT_FDCWD, path, 0, 0);
+}
+
+/* Whether the file system of FOUND[N] answers at once; most grants lie on one that is known. */
+static bool is_quick(const struct grant *found, size_t n, int fd)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (found[i].mnt && found[i].mnt == found[n].mnt)
+			return found[i].quick;
+	}
+	return !at_is_slow(fd);
+}
+
+/* The rule's object and canonical name, as they are in this process's view. */
+static void find_grant(const struct job_rule *rule, struct grant *found, size_t n)
+{
+	struct grant *ret = &found[n];
 	char path[PATH_MAX];
-	struct stat st;
+	struct at_info info;
+	bool direct = false;
 	ret->rights = rights_of(rule);
 	ret->fd = -1;
-	if (rule->late || rule->into_shm) {
-		ret->path = xstrdup(rule->path); /* of a private mount: nothing here to look at */
+	/* Of a private mount, where nothing can be looked at from here, or a standard device. */
+	bool device = rule->own_only && !str_starts(rule->path, "/proc/");
+	if (rule->late || rule->into_shm || device) {
+		ret->path = xstrdup(rule->path);
+		ret->is_dir = !device;
 		return;
 	}
-	auto_close int fd = open(rule->path, O_PATH | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	auto_close int fd = open_rule_path(rule->path, &direct);
+	if (fd < 0 || at_info(fd, &info) < 0)
 		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0 || path[0] != '/')
+	if (!direct && (at_name(fd, path, sizeof(path)) <= 0 || path[0] != '/'))
 		return;
-	path[n] = '\0';
-	ret->path = xstrdup(path);
-	ret->dev = st.st_dev;
-	ret->ino = st.st_ino;
-	ret->fd = take_fd(&fd);
+	ret->path = xstrdup(direct ? rule->path : path);
+	ret->is_dir = S_ISDIR(info.mode);
+	ret->dev = info.dev;
+	ret->ino = info.ino;
+	ret->mnt = info.mnt;
+	ret->quick = is_quick(found, n, fd);
+	if (ret->rights & GRANT_WRITE)
+		ret->fd = take_fd(&fd);
 }
 
 void supervision_prepare(struct job_request *req, struct sandlock_process *p)
@@ -246,19 +275,19 @@ void supervision_prepare(struct job_request *req, struct sandlock_process *p)
 	p->n_found = job->n_rules;
 	p->socks = sock_table_new(req->policy);
 	for (size_t i = 0; i < job->n_rules; i++)
-		find_grant(&job->rules[i], &p->found[i]);
+		find_grant(&job->rules[i], p->found, i);
 }
 
 /* What the child made its rule of must be what was found here, or it counts for nothing here. */
 static void add_grants(const struct job *job, struct sandlock_process *p, struct box *box)
 {
 	for (size_t i = 0; i < p->n_found; i++) {
-		struct found_grant *found = &p->found[i];
+		struct grant *found = &p->found[i];
 		const struct job_rule *rule = &job->rules[i];
 		bool same = !found->ino ||
 			    (found->ino == rule->rule_ino && found->dev == rule->rule_dev);
 		if (found->path && same && !rule->missing)
-			grants_add(&box->grants, found->path, found->rights, take_fd(&found->fd));
+			grants_add_take(&box->grants, found);
 	}
 }
 

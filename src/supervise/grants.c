@@ -23,6 +23,20 @@ void grants_done(struct grants *g)
 	*g = (struct grants){0};
 }
 
+void grants_add_take(struct grants *g, struct grant *grant)
+{
+	struct grant new = *grant;
+	*grant = (struct grant){.fd = -1};
+	if (!(new.rights &GRANT_WRITE))
+		new.fd = util_close(new.fd);
+	size_t i = g->n;
+	g->v = xrealloc(g->v, g->n + 1, sizeof(*g->v));
+	for (; i > 0 && strcmp(g->v[i - 1].path, new.path) > 0; i--)
+		g->v[i] = g->v[i - 1];
+	g->v[i] = new;
+	g->n++;
+}
+
 void grants_add(struct grants *g, const char *path, unsigned int rights, int fd)
 {
 	/* What was made for the sandbox alone is not to be seen from here: directories. */
@@ -35,14 +49,7 @@ void grants_add(struct grants *g, const char *path, unsigned int rights, int fd)
 		new.mnt = info.mnt;
 		new.quick = !at_is_slow(fd);
 	}
-	if (!(rights & GRANT_WRITE))
-		new.fd = util_close(fd);
-	size_t i = g->n;
-	g->v = xrealloc(g->v, g->n + 1, sizeof(*g->v));
-	for (; i > 0 && strcmp(g->v[i - 1].path, path) > 0; i--)
-		g->v[i] = g->v[i - 1];
-	g->v[i] = new;
-	g->n++;
+	grants_add_take(g, &new);
 }
 
 const struct grant *grants_find(const struct grants *g, const char *path, unsigned int rights)

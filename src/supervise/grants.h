@@ -36,6 +36,8 @@ struct grants {
 };
 
 void grants_done(struct grants *g);
+/* Adds GRANT; what it owns is taken, a descriptor that is not to be kept closed. */
+void grants_add_take(struct grants *g, struct grant *grant);
 /* Adds a grant; PATH is copied, FD (-1: of a mount that is the base's own) taken. */
 void grants_add(struct grants *g, const char *path, unsigned int rights, int fd);
 /* The grant that covers PATH (canonical: no links, dots or double slashes) with all RIGHTS, the
