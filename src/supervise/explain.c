@@ -89,6 +89,22 @@ static void describe(const struct call *call, struct buf *out)
 	}
 }
 
+/* The rule that opens a kind of socket; NULL: none does. */
+static const char *socket_rule(const struct call *call)
+{
+	int domain = call_int(call, 0);
+	int protocol = call_int(call, 2);
+	if (call->row->check != CHECK_SOCKET || !call->box->have_getfd ||
+	    (domain != UAPI_AF_INET && domain != UAPI_AF_INET6) ||
+	    (call_int(call, 1) & (int)UAPI_SOCK_TYPE_MASK) != UAPI_SOCK_DGRAM)
+		return NULL;
+	if (protocol == 0 || protocol == UAPI_IPPROTO_UDP)
+		return "--net-allow 'udp://*'";
+	return protocol == UAPI_IPPROTO_ICMP || protocol == UAPI_IPPROTO_ICMPV6
+		       ? "--net-allow 'icmp://*'"
+		       : NULL;
+}
+
 static struct verdict refused_by_filter(struct call *call, int error)
 {
 	AUTO(buf_done) struct buf object = BUF_INIT(128);
@@ -103,6 +119,8 @@ static struct verdict refused_by_filter(struct call *call, int error)
 	} else if (is_waivable(call)) {
 		rule = "the system call filter refuses it";
 		buf_printf(&allow, "--extra-allow-syscall %s", call->row->name);
+	} else if (socket_rule(call)) {
+		buf_add_str(&allow, socket_rule(call));
 	} else if (!rule) {
 		rule = "it reaches the user's other programs, since this sandbox has no IPC "
 		       "namespace of its own";

@@ -243,7 +243,9 @@ def never(outsider):
     yield row(["keyctl", 0, 0], "keyctl", None, "EPERM")
     yield row(["clone", 0x10000011, 0, 0, 0, 0], "clone", "0x10000011", "EPERM")
     yield row(["socket_", 38, 5, 0], "socket", "family 38, type 5, protocol 0", "EAFNOSUPPORT")
-    yield row(["socket_", 2, 2, 0], "socket", "family 2, type 2, protocol 0", "EPERM")
+    for protocol in (0, 17):
+        yield Row(["socket_", 2, 2, protocol], "socket", f"family 2, type 2, protocol {protocol}",
+                  "--net-allow 'udp://*'", same("EPERM"), BOTH)
     yield row(["socket_", 2, 1, 262], "socket", "family 2, type 1, protocol 262",
               "EPROTONOSUPPORT")
     yield row(["option", 6, 30], "setsockopt", "level 6, name 30", "EOPNOTSUPP")

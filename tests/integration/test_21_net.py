@@ -596,19 +596,14 @@ OWN = HEAD + textwrap.dedent("""
             s.setsockopt(41, 26, 0)
         s.bind((bound, port))
         s.listen()
-        def serve():
-            c, _ = s.accept()
-            c.sendall(b"own")
-            c.close()
-        t = threading.Thread(target=serve, daemon=True)
-        t.start()
-        try:
+        with s:
             c = tcp(asked, port, V6 if ":" in asked else V4)
+            s.settimeout(20)
+            d, _ = s.accept()
+            d.sendall(b"own")
             assert c.recv(10) == b"own"
-            t.join()
-        finally:
-            s.shutdown(socket.SHUT_RDWR)
-            s.close()
+            d.close()
+            c.close()
     attempt(lambda: served(V4, "127.0.0.1", "127.0.0.1"))
     attempt(lambda: served(V4, "0.0.0.0", "127.0.0.1"))
     attempt(lambda: served(V4, "0.0.0.0", "0.0.0.0"))
