@@ -338,12 +338,19 @@ static int bind_client(int fd, int domain, uint16_t *ret_port)
 	return *ret_port ? 0 : -ECONNREFUSED;
 }
 
+/* Whether FD cannot send to mapped addresses: by its option, or bound to an address of its own. */
 static bool is_v6_only(int fd, int domain)
 {
+	union inet_addr own = {0};
+	socklen_t len = sizeof(own);
 	int only = 0;
 	socklen_t n = sizeof(only);
-	return domain == AF_INET6 && getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &n) == 0 &&
-	       only;
+	if (domain != AF_INET6)
+		return false;
+	if (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &n) == 0 && only)
+		return true;
+	return getsockname(fd, &own.sa, &len) == 0 && !is_mapped(&own) &&
+	       !IN6_IS_ADDR_UNSPECIFIED(&own.v6.sin6_addr);
 }
 
 static int find_port(struct resolver *r, int fd, const union inet_addr *server, bool v6,

@@ -7,8 +7,9 @@
  *
  * WAY: from (unconnected, recvfrom), msg (recvmsg), mmsg (sendmmsg and recvmmsg), mapped (an IPv6
  * socket and the mapped address, as musl), poll (non-blocking, poll first), connected (Go, glibc:
- * send and recv), same (connected, but the source is compared: c-ares), tcp. Exit 0: a reply; 3: no
- * reply in time; 4: from somebody else; 5: the server said an error code, which is printed.
+ * send and recv), same (connected, but the source is compared: c-ares), only6 (an IPv6 socket that
+ * takes no mapped addresses), bound6 (one bound to ::1), tcp. Exit 0: a reply; 3: no reply in time;
+ * 4: from somebody else; 5: the server said an error code, which is printed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -214,6 +215,12 @@ int main(int argc, char **argv)
 	w.fd = socket(w.server.ss_family, tcp ? SOCK_STREAM : SOCK_DGRAM, 0);
 	if (w.fd < 0)
 		die("socket");
+	int on = 1;
+	struct sockaddr_in6 own = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	if (is(argv[1], "only6") && setsockopt(w.fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)))
+		die("setsockopt");
+	if (is(argv[1], "bound6") && bind(w.fd, (struct sockaddr *)&own, sizeof(own)) < 0)
+		die("bind");
 	setsockopt(w.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	w.n = make_query(argv[3], w.query);
 	ssize_t n = tcp ? by_tcp(&w) : by_udp(&w, argv[1]);

@@ -225,6 +225,12 @@ def test_replies_come_from_the_server_that_was_asked(world, way, server):
     assert ok(world.client(NAMED, way, server, "www.cdn.example")).lines == [OTHER]
 
 
+@pytest.mark.parametrize("way", ["only6", "bound6"])
+def test_sockets_of_ipv6_only(world, way):
+    flags = [*NAMED, "--net-allow-bind", "0"]
+    assert ok(world.client(flags, way, "2001:db8::53", "www.cdn.example")).lines == [OTHER]
+
+
 @pytest.mark.parametrize("way", ["from", "mmsg", "same", "tcp"])
 def test_replies_come_from_the_server_without_the_base(world, way):
     r = world.client(NAMED, way, "198.51.100.7", "www.cdn.example", mode="nobase")
