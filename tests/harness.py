@@ -285,7 +285,7 @@ class Installed:
         self.attack = self.copy("attack")
         self.tools = {}
         for name in ("errno-probe", "engine", "inside", "fake-kernel", "sandlock-guardian",
-                     "sock-race", "path-race", "name-client", "net-race"):
+                     "sock-race", "path-race", "net-race", "name-client", "commit-tool"):
             found = self.copy(name)
             if found:
                 self.tools[name] = found

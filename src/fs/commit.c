@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transactions over the engine of move.h. */
+#include "fs/commit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/util.h"
+#include "fs/file.h"
+#include "fs/move.h"
+#include "fs/tree.h"
+#include "sys/at.h"
+
+static const char journal_name[] = "journal";
+
+struct locks {
+	int *fds;
+	size_t n;
+};
+
+static void locks_done_cleanup(struct locks *l)
+{
+	while (l->n)
+		util_close(l->fds[--l->n]);
+	free(l->fds);
+}
+
+/* One transaction of a set. */
+struct transaction {
+	struct set *set;
+	struct journal journal;
+	struct move move;
+	int *roots; /* owned, with the descriptors; NULL: borrowed by MOVE */
+	size_t n_roots;
+};
+
+static void transaction_init(struct transaction *t, struct set *set, const int *roots, size_t n)
+{
+	*t = (struct transaction){.set = set};
+	t->move = (struct move){.io = set->store->io,
+				.id = set->id,
+				.set = set->dir,
+				.new_dir = -1,
+				.old_dir = -1,
+				.roots = roots,
+				.n_roots = n,
+				.journal = &t->journal};
+}
+
+static void transaction_done_cleanup(struct transaction *t)
+{
+	move_done(&t->move);
+	journal_done(&t->journal);
+	for (size_t i = 0; i < t->n_roots; i++)
+		util_close(t->roots[i]);
+	free(t->roots);
+}
+
+static int remove_journal(struct set *set)
+{
+	static const char *const names[] = {journal_name, "journal.tmp", "temps", "temps.tmp",
+					    "new",	  "old",	 "list",  "list.tmp"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int r = tree_remove(set->store->io, set->dir, names[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * Back to the state before. Where the tree is as it was, its new change times are ours, and later
+ * ones are conflicts; where somebody has worked in it, the old time stays.
+ */
+static int roll_back(struct transaction *t, bool after, enum set_status status,
+		     const struct timespec *since, struct err *err)
+{
+	static const struct timespec never = {.tv_sec = LONG_MAX};
+	const char *path = NULL;
+	int r = move_run(&t->move, after, false, err);
+	if (r < 0)
+		return r;
+	r = move_sync(&t->move);
+	if (r >= 0)
+		r = move_clean(&t->move);
+	if (r >= 0) {
+		bool intact = move_is_intact(&t->move, after, &never, &path) > 0;
+		r = set_change_status(t->set, status, intact ? NULL : since);
+	}
+	if (r >= 0 && status == SET_KEPT)
+		r = remove_journal(t->set);
+	return r < 0 ? err_sys(err, -r, "change set %s cannot be taken back", t->set->id) : 0;
+}
+
+/* From the durable journal on: the move itself, and back if it fails. */
+static int run(struct transaction *t, bool after, enum set_status from, enum set_status done,
+	       const struct timespec *since, struct err *err)
+{
+	int r = move_run(&t->move, after, true, err);
+	if (r >= 0) {
+		r = move_sync(&t->move);
+		if (r >= 0)
+			r = set_change_status(t->set, done, NULL);
+		if (r >= 0) {
+			/* It is done; what this leaves the next sweep takes. */
+			(void)move_clean(&t->move);
+			return 0;
+		}
+		err_sys(err, -r, "the changes cannot be made durable");
+	}
+	struct err second = {0};
+	if (roll_back(t, !after, from, since, &second) < 0)
+		err_prefix(err, "%s; `sandlock changes recover` will finish that", second.msg);
+	return r;
+}
+
+static int write_journal(struct transaction *t, struct err *err)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT(JOURNAL_MAX);
+	const struct fs_io *io = t->set->store->io;
+	int dir = t->set->dir;
+	/* What is put beside far targets is found by the journal, so that is durable before. */
+	bool sync = move_has_far(&t->move);
+	int r = journal_encode(&t->journal, &text);
+	if (r >= 0)
+		r = file_prepare(io, dir, journal_name, text.data, text.len, sync);
+	if (r >= 0)
+		r = fs_rename(io, dir, "journal.tmp", dir, journal_name, 0);
+	if (r >= 0 && sync)
+		r = fs_sync(io, dir);
+	if (r < 0)
+		return err_sys(err, -r, "the journal of change set %s cannot be written",
+			       t->set->id);
+	return move_stage(&t->move, true, err);
+}
+
+/* Everything that was staged, the journal and the status become durable by one sync. */
+static int begin(struct transaction *t, struct err *err)
+{
+	const struct timespec since = t->set->since;
+	int r = set_prepare_status(t->set, SET_COMMITTING, &since, false);
+	if (r >= 0)
+		r = fs_sync_all(t->set->store->io, t->set->dir);
+	if (r >= 0)
+		r = set_place_status(t->set);
+	return r < 0 ? err_sys(err, -r, "the status of change set %s cannot be written", t->set->id)
+		     : 0;
+}
+
+static int check_conflicts(const struct set_changes *sc, const struct commit_options *options,
+			   struct err *err)
+{
+	AUTO(buf_done) struct buf path = BUF_INIT(CHANGES_PATH_MAX);
+	char first[QUOTE_SIZE] = "";
+	size_t n = 0;
+	if (options->conflicts != PLAN_ABORT)
+		return 0;
+	for (size_t i = 0; i < sc->n; i++)
+		for (struct change *c = sc->changes[i].root; c; c = change_next(c)) {
+			if (!c->is_chosen || c->conflict == CONFLICT_NONE)
+				continue;
+			if (n++ == 0 && change_path(c, &path) >= 0)
+				quote_str(buf_text(&path), first, sizeof(first));
+		}
+	if (n == 0)
+		return 0;
+	if (n == 1)
+		return err_set(err, ESTALE, "%s was changed by another program since the run began",
+			       first);
+	return err_set(err, ESTALE,
+		       "%s and %zu more were changed by other programs since the run began", first,
+		       n - 1);
+}
+
+static int make_plan(struct transaction *t, const struct set_changes *sc,
+		     const struct commit_options *options, struct commit_result *result,
+		     struct err *err)
+{
+	struct set *set = t->set;
+	const struct fs_io *io = set->store->io;
+	struct plan plan = {.io = io, .conflicts = options->conflicts, .journal = &t->journal};
+	int r = remove_journal(set);
+	if (r >= 0)
+		r = fs_make_dir(io, set->dir, "new", 0700);
+	if (r >= 0)
+		r = fs_make_dir(io, set->dir, "old", 0700);
+	if (r < 0)
+		return err_sys(err, -r, "no journal can be made");
+	r = move_open(&t->move, err);
+	if (r < 0)
+		return r;
+	plan.new_dir = t->move.new_dir;
+	plan.old_dir = t->move.old_dir;
+	r = fs_mount_id(plan.new_dir, &plan.mount);
+	for (size_t i = 0; r >= 0 && i < sc->n; i++)
+		r = plan_layer(&plan, &sc->layers[i], (uint32_t)i, &sc->changes[i], err);
+	result->n_skipped = plan.n_skipped;
+	return r;
+}
+
+static int apply(struct set *set, const struct set_changes *sc,
+		 const struct commit_options *options, struct commit_result *result,
+		 struct err *err)
+{
+	AUTO(transaction_done) struct transaction t;
+	struct timespec since = set->since;
+	transaction_init(&t, set, sc->roots, sc->n);
+	t.move.is_first = true;
+	int r = make_plan(&t, sc, options, result, err);
+	if (r >= 0 && t.journal.n == 0)
+		return remove_journal(set);
+	if (r >= 0)
+		r = write_journal(&t, err);
+	if (r >= 0)
+		r = begin(&t, err);
+	if (r < 0) {
+		/* Nothing was touched yet. The status may say "committing" already. */
+		int back = move_clean(&t.move);
+		if (back >= 0)
+			back = set_change_status(set, SET_KEPT, &since);
+		if (back >= 0)
+			(void)remove_journal(set);
+		return r;
+	}
+	r = run(&t, true, SET_KEPT, SET_COMMITTED, &since, err);
+	if (r >= 0)
+		memcpy(result->id, set->id, sizeof(result->id));
+	return r;
+}
+
+/* A part becomes a set of its own, whose journal is all that it has. */
+static int apply_part(struct set *set, const struct set_changes *sc,
+		      const struct commit_options *options, struct commit_result *result,
+		      struct err *err)
+{
+	AUTO(set_done) struct set part = {.dir = -1, .lock = -1};
+	int r = set_create(set->store, &set->info, &part, err);
+	if (r < 0)
+		return r;
+	r = apply(&part, sc, options, result, err);
+	if (r >= 0 && result->id[0])
+		return 0;
+	/* What was taken back has new change times, which are ours. */
+	if (r < 0 && part.status == SET_KEPT && set->status == SET_KEPT)
+		(void)set_change_status(set, SET_KEPT, &part.since);
+	(void)set_remove(&part);
+	return r;
+}
+
+/*
+ * The layer's names of what has landed go, which changes the inodes once more; a new time in the
+ * status says that this was us, unless somebody has worked there in between. It need not be
+ * durable.
+ */
+static int drop_layers(struct set *set, const int *roots, size_t n)
+{
+	static const struct timespec never = {.tv_sec = LONG_MAX};
+	AUTO(transaction_done) struct transaction t;
+	auto_free char *data = NULL;
+	size_t len = 0;
+	const char *path = NULL;
+	struct stat st;
+	transaction_init(&t, set, roots, n);
+	if (fs_stat(set->dir, "layers", &st) == -ENOENT)
+		return 0;
+	int r = set_remove_layers(set);
+	if (r >= 0)
+		r = file_read(set->dir, journal_name, JOURNAL_MAX, &data, &len);
+	if (r >= 0)
+		r = journal_decode(data, len, &t.journal);
+	if (r < 0 || move_is_intact(&t.move, true, &never, &path) <= 0)
+		return r;
+	r = set_prepare_status(set, SET_COMMITTED, NULL, false);
+	return r < 0 ? r : fs_rename(set->store->io, set->dir, "status.tmp", set->dir, "status", 0);
+}
+
+int commit_apply(struct set *set, const struct commit_options *options, struct commit_result *ret,
+		 struct err *err)
+{
+	AUTO(locks_done) struct locks locks = {0};
+	AUTO(set_changes_done) struct set_changes sc = {0};
+	struct commit_result result = {0};
+	if (set->status != SET_KEPT && set->status != SET_RUNNING)
+		return err_set(err, EINVAL, "change set %s is %s, not kept", set->id,
+			       set_status_name(set->status));
+	if (set->status == SET_RUNNING)
+		set->since = set->info.began;
+	int r = store_lock_workdirs(set, options->wait_ms, &locks.fds, &locks.n, err);
+	if (r >= 0)
+		r = set_changes_read(set, options->only, &sc, err);
+	if (r >= 0)
+		r = check_conflicts(&sc, options, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sc.n; i++)
+		for (struct change *c = sc.changes[i].root; c; c = change_next(c))
+			result.n_changes += c->is_chosen && c->kind != CHANGE_NONE;
+	r = options->only ? apply_part(set, &sc, options, &result, err)
+			  : apply(set, &sc, options, &result, err);
+	if (r < 0)
+		return r;
+	/* What has landed is safe; a layer that cannot be removed now is so at the next sweep. */
+	if (!options->only && result.id[0])
+		(void)drop_layers(set, sc.roots, sc.n);
+	else if (!options->only)
+		(void)set_remove(set);
+	*ret = result;
+	return 0;
+}
+
+/* --- A journal that is there -------------------------------------------------------------- */
+
+static int load_transaction(struct transaction *t, struct set *set, struct err *err)
+{
+	auto_free char *data = NULL;
+	size_t len = 0;
+	char quoted[QUOTE_SIZE];
+	transaction_init(t, set, NULL, 0);
+	int r = file_read(set->dir, journal_name, JOURNAL_MAX, &data, &len);
+	if (r >= 0)
+		r = journal_decode(data, len, &t->journal);
+	if (r < 0)
+		return err_sys(err, -r, "the journal of change set %s cannot be read", set->id);
+	t->roots = xcalloc(set->info.n_workdirs + 1, sizeof(int));
+	for (size_t i = 0; i < set->info.n_workdirs; i++) {
+		const struct set_workdir *w = &set->info.workdirs[i];
+		struct fs_id id;
+		int fd = at_open(AT_FDCWD, w->path, O_DIRECTORY, 0);
+		t->roots[i] = fd;
+		t->n_roots = i + 1;
+		r = fd < 0 ? fd : fs_identify(set->store->io, fd, ".", &id);
+		if (r < 0 || !fs_id_same(&id, &w->id))
+			return err_set(err, ESTALE,
+				       "%s is not the directory that change set %s was made in",
+				       quote_str(w->path, quoted, sizeof(quoted)), set->id);
+	}
+	t->move.roots = t->roots;
+	t->move.n_roots = t->n_roots;
+	return move_open(&t->move, err);
+}
+
+struct direction {
+	bool after; /* where it goes */
+	enum set_status from;
+	enum set_status in_work;
+	enum set_status done;
+	const char *verb;
+};
+
+static int turn(struct set *set, const struct direction *d, bool force, unsigned int wait_ms,
+		struct err *err)
+{
+	AUTO(locks_done) struct locks locks = {0};
+	AUTO(transaction_done) struct transaction t;
+	const char *path = NULL;
+	char quoted[QUOTE_SIZE];
+	struct timespec since = set->since;
+	transaction_init(&t, set, NULL, 0);
+	if (set->status != d->from)
+		return err_set(err, EINVAL, "change set %s is %s: there is nothing to %s", set->id,
+			       set_status_name(set->status), d->verb);
+	int r = store_lock_workdirs(set, wait_ms, &locks.fds, &locks.n, err);
+	if (r >= 0)
+		r = load_transaction(&t, set, err);
+	if (r < 0)
+		return r;
+	r = force ? 1 : move_is_intact(&t.move, !d->after, &since, &path);
+	if (r == 0)
+		return err_set(err, ESTALE,
+			       "%s was changed since; --on-conflict ours does it anyway",
+			       quote_str(path, quoted, sizeof(quoted)));
+	if (r < 0)
+		return err_sys(err, -r, "%s cannot be looked at",
+			       quote_str(path, quoted, sizeof(quoted)));
+	r = move_stage(&t.move, d->after, err);
+	if (r >= 0) {
+		r = set_change_status(set, d->in_work, &since);
+		if (r < 0)
+			err_sys(err, -r, "the status cannot be written");
+	}
+	if (r < 0) {
+		(void)move_clean(&t.move);
+		set->status = d->from;
+		return r;
+	}
+	return run(&t, d->after, d->from, d->done, &since, err);
+}
+
+int commit_undo(struct set *set, bool force, unsigned int wait_ms, struct err *err)
+{
+	static const struct direction undo = {false, SET_COMMITTED, SET_UNDOING, SET_UNDONE,
+					      "undo"};
+	return turn(set, &undo, force, wait_ms, err);
+}
+
+int commit_redo(struct set *set, bool force, unsigned int wait_ms, struct err *err)
+{
+	static const struct direction redo = {true, SET_UNDONE, SET_REDOING, SET_COMMITTED, "redo"};
+	return turn(set, &redo, force, wait_ms, err);
+}
+
+/* --- Recovery ----------------------------------------------------------------------------- */
+
+int commit_recover(struct set *set, struct err *err)
+{
+	AUTO(locks_done) struct locks locks = {0};
+	AUTO(transaction_done) struct transaction t;
+	struct timespec since = set->since;
+	transaction_init(&t, set, NULL, 0);
+	bool in_work = set->status == SET_COMMITTING || set->status == SET_UNDOING ||
+		       set->status == SET_REDOING;
+	if (!in_work)
+		return 0;
+	int r = store_lock_workdirs(set, 5000, &locks.fds, &locks.n, err);
+	if (r >= 0)
+		r = load_transaction(&t, set, err);
+	if (r >= 0 && move_load(&t.move) < 0)
+		r = err_set(err, EINVAL, "the journal of change set %s is damaged", set->id);
+	if (r < 0)
+		return r;
+	return roll_back(&t, set->status == SET_UNDOING,
+			 set->status == SET_COMMITTING ? SET_KEPT
+			 : set->status == SET_UNDOING  ? SET_COMMITTED
+						       : SET_UNDONE,
+			 &since, err);
+}
+
+/* What may lie beside far targets, of a transaction that had not begun or was done already. */
+static int clean_temps(struct set *set)
+{
+	AUTO(transaction_done) struct transaction t;
+	struct err err = {0};
+	struct stat st;
+	transaction_init(&t, set, NULL, 0);
+	if (fs_stat(set->dir, "temps", &st) == -ENOENT)
+		return 0;
+	int r = load_transaction(&t, set, &err);
+	return r < 0 ? r : move_clean(&t.move);
+}
+
+static int drop_layers_by_path(struct set *set)
+{
+	AUTO(transaction_done) struct transaction t;
+	struct err err = {0};
+	struct stat st;
+	transaction_init(&t, set, NULL, 0);
+	if (fs_stat(set->dir, "layers", &st) == -ENOENT)
+		return 0;
+	if (load_transaction(&t, set, &err) < 0)
+		return set_remove_layers(set);
+	return drop_layers(set, t.roots, t.n_roots);
+}
+
+/* A set that nobody holds and that is in no transaction: what a killed process left behind. */
+static int tidy(struct set *set)
+{
+	struct stat st;
+	int r = clean_temps(set);
+	if (r < 0)
+		return r;
+	switch (set->status) {
+	case SET_RUNNING:
+		if (!set->info.keep_on_death)
+			return set_remove(set);
+		return set_change_status(set, SET_KEPT, &set->info.began);
+	case SET_KEPT:
+		if (fs_stat(set->dir, "layers", &st) == -ENOENT)
+			return set_remove(set); /* a part that was taken back */
+		return remove_journal(set);
+	case SET_COMMITTED:
+		return drop_layers_by_path(set);
+	case SET_UNDONE:
+	case SET_COMMITTING:
+	case SET_UNDOING:
+	case SET_REDOING:
+	case SET_STATUS_COUNT:
+		break;
+	}
+	return 0;
+}
+
+static void remove_gone(const struct store *store)
+{
+	AUTO(fs_names_done) struct fs_names names = {0};
+	auto_close int dir = fs_open_dir(store->dir, "changes", O_RDONLY);
+	if (dir < 0 || fs_list(dir, 1000000, &names) < 0)
+		return;
+	for (size_t i = 0; i < names.n; i++)
+		if (names.v[i][0] == '.')
+			(void)tree_remove(store->io, dir, names.v[i]);
+}
+
+int commit_sweep(const struct store *store, struct err *err)
+{
+	AUTO(fs_names_done) struct fs_names names = {0};
+	int worst = store_list(store, &names);
+	if (worst < 0)
+		return err_sys(err, -worst, "the change sets cannot be listed");
+	remove_gone(store);
+	for (size_t i = 0; i < names.n; i++) {
+		AUTO(set_done) struct set set = {.dir = -1, .lock = -1};
+		struct err e = {0};
+		int r = set_open(store, names.v[i], true, &set, &e);
+		if (r == -EBUSY || r == -ENOENT)
+			continue;
+		if (r >= 0)
+			r = commit_recover(&set, &e);
+		if (r >= 0) {
+			r = tidy(&set);
+			if (r < 0)
+				err_sys(&e, -r, "change set %s cannot be tidied", set.id);
+		}
+		if (r < 0 && worst >= 0) {
+			worst = r;
+			if (err)
+				*err = e;
+		}
+	}
+	return worst;
+}
