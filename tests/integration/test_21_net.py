@@ -7,6 +7,7 @@ name of an errno; what servers outside got tells whether a refusal was one.
 
 import contextlib
 import errno
+import http.server
 import json
 import os
 import socket
@@ -432,6 +433,62 @@ def test_forkservers_and_passed_descriptors(place, supervised, flags):
     r = harness.sandbox(["-w", w, "-w", "/tmp", *flags], [harness.PYTHON, f], mode=supervised,
                         env={"TMPDIR": str(w)})
     assert ok(r).lines == ["all"]
+
+
+class Web(http.server.ThreadingHTTPServer):
+    """Says "hello" to whoever asks."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked += 1
+            self.send_response(200)
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *args):
+            pass
+
+    def __init__(self, host, family=socket.AF_INET):
+        self.address_family = family
+        self.asked = 0
+        super().__init__((host, 0), self.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *exc):
+        self.shutdown()
+        super().__exit__(*exc)
+
+
+NODE = """
+require('http').get(process.argv[1], r => r.on('data', d => process.stdout.write(d)))
+    .on('error', e => { console.log(e.code); process.exit(7) })
+"""
+PYTHON_GET = """
+import sys, urllib.error, urllib.request
+try:
+    print(urllib.request.urlopen(sys.argv[1]).read().decode(), end="")
+except urllib.error.URLError as e:
+    print(e.reason)
+    sys.exit(7)
+"""
+CLIENTS = {
+    "curl": ["/usr/bin/curl", "-sg", "--noproxy", "*"],
+    "node": ["/usr/bin/node", "-e", NODE],
+    "python": [harness.PYTHON, "-c", PYTHON_GET],
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_real_clients(supervised, client):
+    """Handed case B34: one rule, one command."""
+    with Web(HOST) as a, Web("::1", socket.AF_INET6) as b, Web("127.0.0.2") as c:
+        flags = ["--net-allow", f"{HOST}:{a.server_port}", "--net-allow", f"[::1]:{b.server_port}"]
+        for host, web, code in ((HOST, a, 0), ("[::1]", b, 0), ("127.0.0.2", c, 7)):
+            r = harness.sandbox(flags, [*CLIENTS[client], f"http://{host}:{web.server_port}/"],
+                                mode=supervised)
+            assert (r.code, r.out == "hello") == (code, code == 0), f"{r!r}"
+        assert (a.asked, b.asked, c.asked) == (1, 1, 0)
 
 
 # --- Point 2: protocols -------------------------------------------------------------------------
