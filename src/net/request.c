@@ -226,13 +226,34 @@ static void ask(struct resolver *r, struct request *q)
 		answer(r, q, DNS_SERVFAIL, NULL);
 }
 
+static bool is_localhost(const char *name)
+{
+	return str_eq(name, "localhost") || str_ends(name, ".localhost");
+}
+
+static void set_loopback(bool v6, struct dns_addresses *ret)
+{
+	ret->n_chain = 0;
+	ret->n = 1;
+	ret->v[0] = (struct dns_address){.v6 = v6, .ttl = LOOPBACK_TTL};
+	if (v6)
+		ret->v[0].addr[15] = 1;
+	else
+		memcpy(ret->v[0].addr, (const uint8_t[]){127, 0, 0, 1}, 4);
+}
+
 /* Takes Q. */
 static void resolve(struct resolver *r, struct request *q)
 {
 	struct dns_addresses a;
+	bool v6 = q->query.question.type == DNS_AAAA;
 	refresh_host(r);
-	if (asks_address(&q->query) &&
-	    find_in_hosts(r, q->name, q->query.question.type == DNS_AAAA, &a))
+	bool found = asks_address(&q->query) && find_in_hosts(r, q->name, v6, &a);
+	if (!found && asks_address(&q->query) && is_localhost(q->name)) {
+		set_loopback(v6, &a);
+		found = true;
+	}
+	if (found)
 		answer_addresses(r, q, true, &a);
 	else
 		ask(r, q);
@@ -240,21 +261,13 @@ static void resolve(struct resolver *r, struct request *q)
 
 /* --- Questions -------------------------------------------------------------------------------- */
 
-static bool is_localhost(const char *name)
-{
-	return str_eq(name, "localhost") || str_ends(name, ".localhost");
-}
-
+/* Whatever the servers say, these are this machine (RFC 6761). */
 static void answer_localhost(struct resolver *r, const struct dns_query *query,
 			     const struct asker *asker)
 {
-	bool v6 = query->question.type == DNS_AAAA;
-	struct dns_addresses a = {.n = asks_address(query)};
-	a.v[0] = (struct dns_address){.v6 = v6, .ttl = LOOPBACK_TTL};
-	if (v6)
-		a.v[0].addr[15] = 1;
-	else
-		memcpy(a.v[0].addr, (const uint8_t[]){127, 0, 0, 1}, 4);
+	struct dns_addresses a = {0};
+	if (asks_address(query))
+		set_loopback(query->question.type == DNS_AAAA, &a);
 	send_to(r, asker, query, DNS_NOERROR, &a);
 }
 
@@ -333,11 +346,11 @@ int request_handle(struct resolver *r, const uint8_t *data, size_t n, const stru
 		send_to(r, asker, &query, rcode, NULL);
 		return 0;
 	}
-	if (is_localhost(name)) {
+	enum names_kind kind = judge(r, name, &absent);
+	if (is_localhost(name) && (kind == NAMES_REFUSED || kind == NAMES_FREE)) {
 		answer_localhost(r, &query, asker);
 		return 0;
 	}
-	enum names_kind kind = judge(r, name, &absent);
 	if (kind == NAMES_REFUSED || kind == NAMES_DENIED) {
 		if (!absent)
 			tell_refused(r, name, NULL);

@@ -11,19 +11,24 @@
 
 #define DNS_PORT 53
 
-static bool is_network(const struct net_rule *rule)
+/*
+ * A rule for one address, or for a network with its ports: a user who says so is taken at their
+ * word. One for all ports of a network is not about name servers: the host's own may lie in it.
+ */
+static bool names_server(const struct net_rule *rule)
 {
-	return rule->target == NET_TARGET_CIDR4 || rule->target == NET_TARGET_CIDR6;
+	if (rule->target == NET_TARGET_CIDR4)
+		return rule->prefix_len == 32 || !rule->ports.any;
+	return rule->target == NET_TARGET_CIDR6 && (rule->prefix_len == 128 || !rule->ports.any);
 }
 
-/* A rule that spells the server's address or network: a user who says so is taken at their word. */
 static bool is_granted(const struct policy *p, const struct net_point *point)
 {
 	for (size_t i = 0; i < p->net_allow.n; i++) {
 		struct net_rules one = {.v = &p->net_allow.v[i], .n = 1};
 		struct net_table table = {.allow = &one, .deny = &p->net_deny};
 		/* What --net-allow-loopback stands for names no server. */
-		if (is_network(one.v) &&
+		if (names_server(one.v) &&
 		    !(p->loopback == LOOPBACK_ALL && one.v->ports.any &&
 		      net_point_is_loopback(point)) &&
 		    net_table_judge(&table, point, NULL).allowed)

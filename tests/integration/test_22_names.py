@@ -190,6 +190,14 @@ def test_localhost_is_known_and_closed(world):
     assert world.look(NAMED, "127.0.0.1") == ["127.0.0.1 127.0.0.1=ECONNREFUSED"]
 
 
+@pytest.mark.parametrize("hosts", ["", "127.0.0.1 localhost\n"])
+def test_localhost_as_a_rule(world, hosts):
+    r = world.python(["--net-allow", "localhost:80"], """
+        print(reach("127.0.0.1"), reach("localhost"), reach("127.0.0.2"), reach("127.0.0.1", 54))
+    """, hosts=hosts)
+    assert ok(r).lines == ["127.0.0.1:80 127.0.0.1:80 ECONNREFUSED ECONNREFUSED"]
+
+
 # --- Denied names -------------------------------------------------------------------------------
 
 
@@ -248,6 +256,12 @@ def test_a_server_that_an_address_rule_names(world):
     flags = [*NAMED, "--net-allow", f"{SERVER}:53"]
     assert ok(world.client(flags, "from", SERVER, "other.example")).lines == [OTHER]
     assert world.client(flags, "from", "198.51.100.7", "other.example").code == 5
+
+
+@pytest.mark.parametrize("flags", [["--net-allow", "127.0.0.0/8"], ["--net-allow-loopback", "all"]])
+def test_a_network_that_holds_the_hosts_server_is_no_name_server(world, flags):
+    assert world.look([*NAMED, *flags], "www.cdn.example", "other.example", "127.0.0.1") == [
+        f"www.cdn.example {OTHER}", "other.example refused", "127.0.0.1 127.0.0.1"]
 
 
 def test_many_questions_at_once(world):
