@@ -101,6 +101,9 @@ struct sandlock_cli {
 	const char *exec_shell; /* borrowed from argv */
 	const char *profile;	/* borrowed from argv: the -p or --profile-file value, or NULL */
 	const char *events;	/* borrowed from argv */
+	int dry_run;
+	const char *format;	 /* of what a dry run prints; borrowed from argv, or NULL */
+	const char *diff_output; /* where it prints that; borrowed from argv, or NULL */
 };
 SANDLOCK_API int sandlock_policy_parse_args(struct sandlock_policy *policy, int argc,
 					    char *const *argv, struct sandlock_cli *cli,
@@ -150,6 +153,7 @@ enum sandlock_reason {
 	SANDLOCK_KILLED, /* by sandlock_kill, or because the host went away */
 	SANDLOCK_LIMIT,
 	SANDLOCK_START_FAILED,
+	SANDLOCK_COMMIT_FAILED, /* the run ended, its changes were not committed, but kept */
 };
 
 struct sandlock_result {
@@ -239,8 +243,9 @@ SANDLOCK_API int sandlock_kill(struct sandlock_process *process);
 /* Sends SIG to the command's process group (unsupervised: to the command alone). */
 SANDLOCK_API int sandlock_signal(struct sandlock_process *process, int sig);
 /*
- * Kills what is left, waits for its end, releases everything. NULL is fine. A sandbox belongs to the
- * process that started it: in a fork of that process this does nothing, and sandlock_wait fails.
+ * Kills what is left, waits for its end, releases everything. NULL is fine. A sandbox belongs to
+ * the process that started it: in a fork of that process this does nothing, and sandlock_wait
+ * fails.
  */
 SANDLOCK_API void sandlock_process_free(struct sandlock_process *process);
 /* The rungs in use as one JSON object: base, view, protections, waivers. Owned by the caller. */
@@ -252,6 +257,32 @@ SANDLOCK_API int sandlock_process_rungs(const struct sandlock_process *process, 
  */
 SANDLOCK_API int sandlock_policy_rungs(struct sandlock_policy *policy, char **ret_json,
 				       struct sandlock_error *err);
+
+/* --- Workspaces --------------------------------------------------------------------------- */
+
+/*
+ * A policy with workdirs gives each run a layer of its own over them. When the whole tree has
+ * ended, sandlock_wait does with it what on-exit and on-error say, and for that time does not
+ * return; SANDLOCK_COMMIT_FAILED is the reason where a commit was refused. With "defer", and in a
+ * dry run, the layer stays with the handle until one of these is called after the end. A handle
+ * that is freed before keeps a deferred layer, and removes that of a dry run.
+ */
+
+/*
+ * The changes as text, given to FN in pieces; it returns 0, or a negative errno to stop. FORMAT:
+ * NULL or "text", "json", "patch", "stat".
+ */
+SANDLOCK_API int sandlock_process_changes(struct sandlock_process *process, const char *format,
+					  int (*fn)(void *data, const char *text, size_t len),
+					  void *data, struct sandlock_error *err);
+/* ACTION: "commit", "abort" or "keep". After a commit that failed the changes are kept. */
+SANDLOCK_API int sandlock_process_land(struct sandlock_process *process, const char *action,
+				       struct sandlock_error *err);
+/* Why a commit at the end failed: fills ERR and returns its negative code; 0 if none did. */
+SANDLOCK_API int sandlock_process_landing(const struct sandlock_process *process,
+					  struct sandlock_error *err);
+/* Line I of what is to be told of the layer (where it was kept), or NULL past the last. */
+SANDLOCK_API const char *sandlock_process_note(const struct sandlock_process *process, size_t i);
 
 /* --- Live sandboxes ----------------------------------------------------------------------- */
 

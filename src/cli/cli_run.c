@@ -434,6 +434,47 @@ static void note_explain(const struct run *run)
 			     "--explain to see them");
 }
 
+/* --- The workspace ---------------------------------------------------------------------------- */
+
+static int write_changes(void *data, const char *text, size_t len)
+{
+	return fwrite(text, 1, len, (FILE *)data) == len ? 0 : -EIO;
+}
+
+static int print_changes(struct run *run)
+{
+	const char *path = run->cli.diff_output;
+	FILE *out = path ? fopen(path, "we") : stderr;
+	if (!out) {
+		snprintf(run->err.msg, sizeof(run->err.msg), "--diff-output %.200s: %s", path,
+			 strerror(errno));
+		return -1;
+	}
+	int r = sandlock_process_changes(run->process, run->cli.format, write_changes, out,
+					 &run->err);
+	if ((path ? fclose(out) : fflush(out)) != 0 && r == 0) {
+		snprintf(run->err.msg, sizeof(run->err.msg), "the changes cannot be written: %s",
+			 strerror(errno));
+		r = -1;
+	}
+	return r;
+}
+
+/* A dry run prints, and its layer goes; else the library has done what the policy says. */
+static bool settle_layer(struct run *run)
+{
+	const char *note;
+	int r = sandlock_process_landing(run->process, &run->err);
+	if (r == 0 && run->cli.dry_run)
+		r = print_changes(run);
+	for (size_t i = 0; (note = sandlock_process_note(run->process, i)); i++)
+		if (!run->cli.quiet)
+			cli_error(0, "%s", note);
+	if (r < 0 && run->cli.dry_run)
+		run->result.reason = SANDLOCK_COMMIT_FAILED;
+	return r == 0;
+}
+
 static int supervise(struct run *run)
 {
 	run->result.struct_size = sizeof(run->result);
@@ -459,15 +500,18 @@ static int supervise(struct run *run)
 	auto_free char *refusals = NULL;
 	if (exit_code(run) && !run->cli.quiet)
 		sandlock_process_refusals(run->process, &refusals);
+	bool landed = settle_layer(run);
 	sandlock_process_free(run->process);
 	/* First what others wait for, then what may meet a full pipe. */
-	status_write(run->cli.status_fd, &run->result, NULL);
+	status_write(run->cli.status_fd, &run->result, landed ? NULL : run->err.msg);
 	run->status_written = true;
 	if (run->result.reason == SANDLOCK_TIMED_OUT && !run->cli.quiet)
 		cli_error(0, "timeout after %.3gs", (double)run->result.run_ms / 1000);
 	if (refusals)
 		fputs(refusals, stderr);
 	int code = exit_code(run);
+	if (!landed)
+		return fail(run, CLI_ERROR);
 	if (code && run->result.reason == SANDLOCK_EXITED && !run->cli.quiet) {
 		note_setuid(run->command[0]);
 		note_explain(run);

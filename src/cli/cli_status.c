@@ -9,9 +9,13 @@
 #include "base/buf.h"
 
 static const char *const reasons[] = {
-	[SANDLOCK_EXITED] = "exited",	  [SANDLOCK_SIGNALED] = "signaled",
-	[SANDLOCK_TIMED_OUT] = "timeout", [SANDLOCK_KILLED] = "killed",
-	[SANDLOCK_LIMIT] = "limit",	  [SANDLOCK_START_FAILED] = "start_failed",
+	[SANDLOCK_EXITED] = "exited",
+	[SANDLOCK_SIGNALED] = "signaled",
+	[SANDLOCK_TIMED_OUT] = "timeout",
+	[SANDLOCK_KILLED] = "killed",
+	[SANDLOCK_LIMIT] = "limit",
+	[SANDLOCK_START_FAILED] = "start_failed",
+	[SANDLOCK_COMMIT_FAILED] = "commit_failed",
 };
 
 void status_write(int fd, const struct sandlock_result *result, const char *error)

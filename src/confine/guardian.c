@@ -140,8 +140,9 @@ static int make_pty(struct guardian *g)
 static void close_rest(struct guardian *g)
 {
 	struct job *job = g->job;
-	int keep[] = {job->ctl,	   job->host_pidfd,   g->sigfd,	  job->lock_fd, g->entry_fd,
-		      job->tmp_fd, job->entry.top_fd, g->exec_fd, g->listener,	job->place_fd};
+	int keep[] = {job->ctl,	   job->host_pidfd, g->sigfd,	  job->lock_fd,
+		      g->entry_fd, job->layer_lock, job->tmp_fd,  job->entry.top_fd,
+		      g->exec_fd,  g->listener,	    job->place_fd};
 	job_close_except(keep, sizeof(keep) / sizeof(keep[0]));
 }
 

@@ -17,6 +17,7 @@
 #include "confine/entry.h"
 #include "sys/uapi.h"
 
+struct job_layer;
 struct sock_filter;
 
 /* Where a start can fail; names are in job_step_name. */
@@ -34,6 +35,8 @@ enum job_step {
 	STEP_MOUNT_DEVPTS,
 	STEP_MOUNT_SHM,
 	STEP_MOUNT_MQUEUE,
+	STEP_LAYER, /* index: rule */
+	STEP_HIDE,  /* index: directory of HIDDEN */
 	STEP_HOSTNAME,
 	STEP_GUARDIAN_EXEC,
 	STEP_GUARDIAN_SCOPE,
@@ -80,6 +83,7 @@ struct job_rule {
 	uint8_t into_shm; /* lies below /dev/shm: carried over into the private one */
 	uint8_t full;	  /* every right: a write grant */
 	uint8_t device;	  /* a device to read and write, with what lies beside it to list */
+	uint8_t layer;	  /* the workdir of a layer: see layers.c */
 	uint8_t own_only; /* skip where it is no character device (standard devices) */
 	/* Written by the child side: */
 	uint8_t missing;
@@ -184,6 +188,10 @@ struct job {
 	const char *copies_dir; /* covered with COPIES; NULL: none */
 	struct job_copy *copies;
 	size_t n_copies;
+	struct job_layer *layers;
+	size_t n_layers;
+	const char *const *hidden; /* directories that an empty one lies over */
+	size_t n_hidden;
 	int *clones; /* room for N_RULES descriptors */
 	const struct uapi_landlock_net_port_attr *ports;
 	size_t n_ports;
@@ -208,7 +216,8 @@ struct job {
 	int null_fd;
 	int ctl; /* guardian's end of the control socket */
 	int host_pidfd;
-	int lock_fd;	      /* held open for as long as the guardian lives; -1: none */
+	int layer_lock;		/* likewise: says that the layers are in use; -1: none */
+	int lock_fd;		/* held open for as long as the guardian lives; -1: none */
 	struct job_entry entry; /* in the registry of live sandboxes */
 	int tmp_fd;		/* directory that holds TMP_NAME; -1: none */
 	const char *tmp_name;	/* private TMPDIR to be made there */
@@ -231,7 +240,7 @@ struct job {
 	struct job_state state;
 };
 
-/* Commands on the control socket, host to guardian: one byte and an int. */
+/* Commands on the control socket, host to guardian. */
 enum job_command { JOB_KILL = 'K', JOB_SIGNAL = 'S' };
 /* Reports on the control socket, guardian (and once the child) to host. */
 enum job_report {
@@ -260,8 +269,7 @@ int keeper_main(void *arg);
 int child_main(void *arg);
 /* The same in the calling process: returns a negative errno when it failed, half confined. */
 int child_run(struct job *job);
-/* Opens the rules (all but late ones when LATE is false) in the child. Negative errno on failure.
- */
+/* Opens the rules (all but late ones when LATE is false) in the child. Negative errno. */
 int job_open_rules(struct job *job, bool late);
 /* Writes the id maps of a fresh user namespace. */
 int job_map_ids(struct job *job);
@@ -279,9 +287,7 @@ void job_cleanup(struct job *job);
 /* Removes NAME below DIR_FD with all it holds, without following links or leaving DIR_FD. */
 void raw_remove_tree(int dir_fd, const char *name);
 
-/*
- * Records the first failure; guardian and child may both try. Returns -CODE (a positive errno).
- */
+/* Records the first failure; guardian and child may both try. Returns -CODE (positive errno). */
 static inline int job_fail(struct job *job, enum job_step step, int code, int index)
 {
 	if (!__atomic_exchange_n(&job->state.failed, 1, __ATOMIC_ACQ_REL)) {

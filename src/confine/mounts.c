@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "confine/job.h"
+#include "confine/layers.h"
 #include "confine/raw_util.h"
 
 #ifndef AT_RECURSIVE
@@ -68,7 +69,7 @@ static int clone_grants(struct job *job)
 	for (size_t i = 0; i < job->n_rules; i++) {
 		struct job_rule *rule = &job->rules[i];
 		job->clones[i] = -1;
-		if ((!rule->writable || job->root_writable) && !rule->into_shm)
+		if (rule->layer || ((!rule->writable || job->root_writable) && !rule->into_shm))
 			continue;
 		int r = open_grant(job, i);
 		if (r == 0 && rule->mount_fd >= 0)
@@ -105,7 +106,7 @@ static int attach_grants(struct job *job, bool shm)
 	const int *clones = job->clones;
 	for (size_t i = 0; i < job->n_rules; i++) {
 		struct job_rule *rule = &job->rules[i];
-		if (clones[i] < 0 || (bool)rule->into_shm != shm)
+		if (clones[i] < 0 || (bool)rule->into_shm != shm || (rule->layer && !shm))
 			continue;
 		long r;
 		if (shm) {
@@ -226,6 +227,8 @@ int base_mount(struct job *job)
 	if (r < 0)
 		return job_fail(job, STEP_MOUNT_PRIVATE, (int)-r, 0);
 	int e = clone_grants(job);
+	if (e == 0)
+		e = layers_make(job);
 	if (e < 0)
 		return e;
 	r = job->root_writable ? 0 : set_tree(AT_FDCWD, "/", 0, MOUNT_ATTR_RDONLY, 0);
@@ -233,9 +236,13 @@ int base_mount(struct job *job)
 		return job_fail(job, STEP_MOUNT_READONLY, (int)-r, 0);
 	e = attach_grants(job, false);
 	if (e == 0)
+		e = layers_attach(job);
+	if (e == 0)
 		e = private_filesystems(job);
 	if (e == 0)
 		e = attach_grants(job, true);
+	if (e == 0)
+		e = layers_hide(job);
 	if (e == 0)
 		lay_copies(job);
 	return e;

@@ -21,8 +21,10 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "confine/job.h"
+#include "confine/layers.h"
 #include "lib/call_reason.h"
 #include "lib/launch.h"
+#include "lib/workspace.h"
 #include "policy/filter.h"
 #include "policy/net_table.h"
 
@@ -94,6 +96,10 @@ static size_t job_size(const struct job_request *req)
 	bytes += 2 * (strv_bytes(p->env.v) + strv_bytes(p->fs_read.v) +
 		      strv_bytes(p->fs_read_if_exists.v) + strv_bytes(p->fs_write.v));
 	bytes += sizeof(struct job_rule) * (p->fs_read.n + p->fs_read_if_exists.n + p->fs_write.n);
+	/* A layer has two paths, and a rule of its own. */
+	bytes += p->workdirs.n * (2 * (size_t)PATH_MAX + sizeof(struct job_rule) +
+				  sizeof(struct job_layer)) +
+		 4 * (size_t)PATH_MAX;
 	size_t ports = port_count(&p->bind_allow);
 	for (size_t i = 0; i < p->net_allow.n; i++)
 		ports += port_count(&p->net_allow.v[i].ports);
@@ -167,6 +173,7 @@ static int job_new(bool shared_file, bool separate_vm, size_t size, struct job *
 	for (int i = 0; i < 3; i++)
 		job->stdio[i] = -1;
 	job->null_fd = job->ctl = job->host_pidfd = job->lock_fd = job->tmp_fd = -1;
+	job->layer_lock = -1;
 	job->place_fd = -1;
 	job->exec_pipe = job->entry.top_fd = job->state.listener = -1;
 	*ret_job = job;
@@ -294,6 +301,8 @@ static int plan_cwd(struct job_request *req, struct job *job, struct sandlock_er
 	char buf[PATH_MAX];
 	if (req->policy->cwd) {
 		job->cwd = job_strdup(job, req->policy->cwd);
+	} else if (req->workspace) {
+		job->cwd = job_strdup(job, workspace_cwd(req->workspace));
 	} else if (req->rung == RUNG_BASE) {
 		bool named = getcwd(buf, sizeof(buf)) && buf[0] == '/';
 		job->cwd = job_strdup(job, named ? buf : "/");

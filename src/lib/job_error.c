@@ -31,6 +31,9 @@ static const struct {
 	[STEP_MOUNT_DEVPTS]   = {"mounting a private /dev/pts", "mount", 0, "use --view auto"},
 	[STEP_MOUNT_SHM]      = {"mounting a private /dev/shm", "mount", 0, "use --view auto"},
 	[STEP_MOUNT_MQUEUE]   = {"mounting a private /dev/mqueue", "mount", 0, "use --view auto"},
+	[STEP_LAYER]          = {"laying an overlay over a workdir", NULL, 0,
+	                         "the storage must be on a file system with user attributes that is no overlay itself: name one with --fs-storage"},
+	[STEP_HIDE]           = {"hiding the state directory", NULL, 0, NULL},
 	[STEP_HOSTNAME]       = {"setting the host name", "sethostname", 0, "go without --name"},
 	[STEP_GUARDIAN_EXEC]  = {"executing sandlock-guardian", "execve", 0, "install it beside libsandlock.so or in libexec/sandlock"},
 	[STEP_GUARDIAN_SCOPE] = {"scoping the guardian's signals", "landlock_add_rule or landlock_restrict_self", KERNEL(6, 12), NULL},
@@ -207,7 +210,7 @@ int job_explain(const struct job_request *req, const struct job *job, struct san
 	}
 	const char *where = "";
 	if ((st->step == STEP_MOUNT_CLONE || st->step == STEP_MOUNT_WRITE ||
-	     st->step == STEP_LANDLOCK_RULE) &&
+	     st->step == STEP_LANDLOCK_RULE || st->step == STEP_LAYER) &&
 	    (size_t)st->step_index < job->n_rules)
 		where = job->rules[st->step_index].path;
 	char what[300]; /* so that a long path leaves room for what comes behind it */

@@ -14,6 +14,7 @@
 #include "base/util.h"
 #include "confine/job.h"
 #include "lib/launch.h"
+#include "lib/workspace.h"
 
 #define RIGHTS_READ                                                                                \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
@@ -26,6 +27,7 @@ struct rule_list {
 	struct job *job;
 	size_t room;
 	int failed;
+	const struct workspace *workspace;
 	struct job_rule spare; /* taken when there is no room */
 };
 
@@ -43,17 +45,19 @@ static struct job_rule *add_rule(struct rule_list *list, const char *path, uint6
 		return &list->spare;
 	}
 	struct job_rule *rule = &job->rules[job->n_rules++];
-	rule->path = job_strdup(job, path);
+	auto_free char *inside = workspace_find(list->workspace, path);
+	rule->path = job_strdup(job, inside ? inside : path);
 	if (!rule->path)
 		list->failed = -E2BIG;
 	rule->access = access;
 	rule->full = access == RIGHTS_ALL;
 	rule->device = (access & RIGHTS_DEVICE) == RIGHTS_DEVICE && !rule->full;
 	rule->fd = -1;
-	if (job->base && ((job->copies_dir && at_or_below(path, job->copies_dir)) ||
-			  at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
-			  at_or_below(path, "/dev/mqueue") || str_eq(path, "/dev/shm") ||
-			  str_eq(path, "/dev/ptmx")))
+	/* What is granted of a workdir is granted of its layer. */
+	if (inside || (job->base && ((job->copies_dir && at_or_below(path, job->copies_dir)) ||
+				     at_or_below(path, "/proc") || at_or_below(path, "/dev/pts") ||
+				     at_or_below(path, "/dev/mqueue") || str_eq(path, "/dev/shm") ||
+				     str_eq(path, "/dev/ptmx"))))
 		rule->late = 1;
 	else if (job->base && at_or_below(path, "/dev/shm"))
 		rule->into_shm = 1;
@@ -175,6 +179,18 @@ static void warn_shared(struct job_request *req, const struct strv *grants)
 	}
 }
 
+static void add_workdirs(const struct job_request *req, struct rule_list *list)
+{
+	const struct workspace_root *roots = NULL;
+	size_t n = workspace_roots(req->workspace, &roots);
+	for (size_t i = 0; i < n; i++) {
+		struct job_rule *rule = add_rule(list, roots[i].path, RIGHTS_ALL);
+		rule->late = 1;
+		rule->layer = 1;
+		rule->into_shm = at_or_below(roots[i].path, "/dev/shm");
+	}
+}
+
 static void add_grants(struct job_request *req, struct rule_list *list)
 {
 	const struct policy *p = req->policy;
@@ -204,6 +220,7 @@ static void add_grants(struct job_request *req, struct rule_list *list)
 				 "change it for the whole machine; use --user UID:GID",
 				 p->fs_write.v[i]);
 	}
+	add_workdirs(req, list);
 	list->job->own_mqueue = reaches_mqueue(&p->fs_read) || reaches_mqueue(&p->fs_write) ||
 				reaches_mqueue(&p->fs_read_if_exists);
 	if (req->tmp_name) {
@@ -230,14 +247,18 @@ static void plan_open_files(struct job *job)
 int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_error *err)
 {
 	const struct policy *p = req->policy;
-	struct rule_list list = {
-		.job = job, .room = p->fs_read.n + p->fs_read_if_exists.n + p->fs_write.n + 16};
+	struct rule_list list = {.job = job,
+				 .room = p->fs_read.n + p->fs_read_if_exists.n + p->fs_write.n +
+					 p->workdirs.n + 16,
+				 .workspace = req->workspace};
 	job->rules = job_alloc(job, list.room * sizeof(*job->rules));
 	job->clones = job_alloc(job, list.room * sizeof(*job->clones));
 	if (job->rules && job->clones) {
 		add_grants(req, &list);
 		add_standard(req, &list);
 		plan_open_files(job);
+		if (!list.failed)
+			list.failed = job_plan_layers(req, job);
 	} else {
 		list.failed = -E2BIG;
 	}

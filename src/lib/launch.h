@@ -24,6 +24,7 @@ struct live;
 struct resolver;
 struct supervisor;
 struct supervisor_guest;
+struct workspace;
 
 /* Events of one sandbox between whoever finds them and the thread that tells them. */
 struct report {
@@ -79,11 +80,12 @@ struct job_request {
 	char *tmp_name;
 	int place_fd; /* what holds PLACE_NAME, as job.h has it */
 	char *place_name;
-	const char *place_top;	   /* the name of PLACE_FD */
-	struct resolver *resolver; /* owned; NULL: no rule holds a name, or handed over */
-	struct strv *warnings;	   /* appended to */
-	int failed_step;	   /* out: enum job_step of a failed launch */
-	int failed_errno;	   /* out: what it failed with */
+	const char *place_top;	     /* the name of PLACE_FD */
+	struct workspace *workspace; /* borrowed; NULL: none */
+	struct resolver *resolver;   /* owned; NULL: no rule holds a name, or handed over */
+	struct strv *warnings;	     /* appended to */
+	int failed_step;	     /* out: enum job_step of a failed launch */
+	int failed_errno;	     /* out: what it failed with */
 };
 
 struct sandlock_process {
@@ -120,7 +122,9 @@ struct sandlock_process {
 	size_t n_found;
 	struct sock_table *socks; /* owned: paths of --unix-allow, found before the start */
 	struct report report;
-	struct live *live; /* its entry and control socket; NULL: none */
+	struct workspace *workspace;   /* owned; NULL: none */
+	struct sandlock_error landing; /* what became of it; code 0: nothing to tell */
+	struct live *live;	       /* its entry and control socket; NULL: none */
 };
 
 /* Fills ERR (may be NULL) and returns -CODE. */
@@ -140,6 +144,8 @@ int job_plan_landlock(struct job_request *req, struct job *job, struct sandlock_
 void job_plan_copies(const struct job_request *req, struct job *job);
 /* The paths (job_rules.c). */
 int job_plan_rules(struct job_request *req, struct job *job, struct sandlock_error *err);
+/* The layers, and the rules of their workdirs (job_layers.c). */
+int job_plan_layers(struct job_request *req, struct job *job);
 /* Memory in the job's mapping, zeroed, 16-byte aligned; NULL when it is full. */
 void *job_alloc(struct job *job, size_t size);
 const char *job_strdup(struct job *job, const char *s);

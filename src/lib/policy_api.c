@@ -326,6 +326,15 @@ static void fill_cli(const struct builder *b, const struct arg_item *item, struc
 	case OPT_EVENTS:
 		cli->events = item->value;
 		break;
+	case OPT_DRY_RUN:
+		cli->dry_run = on;
+		break;
+	case OPT_FORMAT:
+		cli->format = item->value;
+		break;
+	case OPT_DIFF_OUTPUT:
+		cli->diff_output = item->value;
+		break;
 	default:
 		break;
 	}

@@ -30,6 +30,7 @@
 #include "lib/registry.h"
 #include "lib/report.h"
 #include "lib/supervision.h"
+#include "lib/workspace.h"
 #include "net/resolver.h"
 #include "supervise/supervisor.h"
 
@@ -283,8 +284,15 @@ static int spawn_best(struct sandlock_policy *policy, struct job_request *req,
 			err, SANDLOCK_E_UNSUPPORTED, EBUSY,
 			"This is already inside a supervised sandbox, and the kernel gives a "
 			"process one supervisor: use --no-supervisor here, or for the outer one");
+	if (p->workdirs.n && req->rung != RUNG_BASE)
+		return api_fail(
+			err, SANDLOCK_E_UNSUPPORTED, EOPNOTSUPP,
+			"--workdir needs private namespaces in this version, and none can be "
+			"had here: allow them (--view namespace says what fails), or leave "
+			"--workdir out");
 	int r = spawn_on(policy, req, ret_process, err);
-	if (r < 0 && req->rung == RUNG_BASE && p->view == VIEW_AUTO && base_failed(req)) {
+	if (r < 0 && req->rung == RUNG_BASE && p->view == VIEW_AUTO && !p->workdirs.n &&
+	    base_failed(req)) {
 		warn_add(req->warnings,
 			 "no private namespaces can be had here (%s: %s): running without them",
 			 job_step_words(req->failed_step), strerror(req->failed_errno));
@@ -307,10 +315,18 @@ int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 		return r;
 	struct job_request req = {
 		.policy = p, .spawn = &sp, .caps = &policy->caps, .warnings = &policy->warnings};
-	r = name_service_prepare(&req, err);
+	r = workspace_open(p, sp.argv, &policy->warnings, &req.workspace, err);
+	if (r == 0)
+		r = workspace_check_stdio(req.workspace, p, sp.fds, err);
+	if (r == 0)
+		r = name_service_prepare(&req, err);
 	if (r == 0)
 		r = spawn_best(policy, &req, ret_process, err);
 	resolver_free(req.resolver); /* unless it was handed over */
+	if (r < 0)
+		workspace_free(req.workspace, false);
+	else
+		(*ret_process)->workspace = req.workspace;
 	if (r < 0)
 		tell_failure(policy, &req, err);
 	if (r == 0 && spawn->struct_size >= sizeof(*spawn)) {
@@ -417,6 +433,15 @@ static void tell_end(struct sandlock_process *p)
 	supervision_event(p, &e, false);
 }
 
+/* Nobody writes to the layer any more. */
+static void land(struct sandlock_process *p)
+{
+	struct sandlock_result *res = &p->result;
+	bool well = res->reason == SANDLOCK_EXITED && res->exit_code == 0;
+	if (workspace_end(p->workspace, well, &p->landing) < 0)
+		res->reason = SANDLOCK_COMMIT_FAILED;
+}
+
 static void finish(struct sandlock_process *p)
 {
 	siginfo_t info;
@@ -433,6 +458,7 @@ static void finish(struct sandlock_process *p)
 	tell_end(p);
 	supervision_tell(p);
 	p->child_pid = 0;
+	land(p);
 }
 
 static int give_result(const struct sandlock_process *p, struct sandlock_result *ret_result,
@@ -633,6 +659,7 @@ void sandlock_process_free(struct sandlock_process *p)
 	}
 	supervision_done(p);
 	live_free(p->live);
+	workspace_free(p->workspace, true);
 	util_close(p->keeper_pidfd);
 	util_close(p->ctl);
 	util_close(p->epoll_fd);

@@ -28,6 +28,7 @@
 #include "lib/call_reason.h"
 #include "lib/loop_thread.h"
 #include "lib/name_service.h"
+#include "lib/workspace.h"
 #include "policy/filter.h"
 #include "policy/net_table.h"
 #include "supervise/grants.h"
@@ -115,8 +116,12 @@ static bool below(const char *path, const char *dir)
 	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-static bool in_write_grant(const struct policy *p, const char *path)
+/* A file of a workdir that was inherited is the host's own, past the layer. */
+static bool in_write_grant(const struct job_request *req, const char *path)
 {
+	const struct policy *p = req->policy;
+	if (workspace_covers(req->workspace, path))
+		return false;
 	for (size_t i = 0; i < p->fs_write.n; i++) {
 		auto_free char *real = realpath(p->fs_write.v[i], NULL);
 		if (real && below(path, real))
@@ -142,7 +147,7 @@ static void find_inherited(const struct job_request *req, struct mediation *m)
 		ssize_t n = readlink(link, path, sizeof(path) - 1);
 		if (n > 0) {
 			path[n] = '\0';
-			if (in_write_grant(req->policy, path))
+			if (in_write_grant(req, path))
 				continue;
 		}
 		m->inherited[m->n_inherited].dev = st.st_dev;
@@ -198,7 +203,7 @@ int supervision_plan(struct job_request *req, struct sandlock_error *err)
 	/* readlink and stat stay the kernel's: they read no contents (SECURITY.md). */
 	if (!base)
 		m->notify |= FILTER_NOTIFY_OPEN | FILTER_NOTIFY_NAMES | FILTER_NOTIFY_TUNE;
-	if (base && p->fs_write.n > 1)
+	if (base && (p->fs_write.n > 1 || req->workspace))
 		m->notify |= FILTER_NOTIFY_LINK;
 	return 0;
 }

@@ -391,6 +391,38 @@ static enum policy_view view_of(const struct builder *b)
 	return VIEW_AUTO;
 }
 
+static enum policy_action action_of(const struct builder *b, enum option_id id,
+				    enum policy_action unset)
+{
+	static const char *const words[] = {
+		[ACTION_COMMIT] = "commit",
+		[ACTION_ABORT] = "abort",
+		[ACTION_KEEP] = "keep",
+		[ACTION_DEFER] = "defer",
+	};
+	const char *text = builder_text(b, id);
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(words); i++)
+		if (str_eq(text, words[i]))
+			return (enum policy_action)i;
+	return unset;
+}
+
+static void fill_workspace(struct builder *b, struct policy *p)
+{
+	const char *conflict = builder_text(b, OPT_ON_CONFLICT);
+
+	copy_list(b, OPT_WORKDIR, &p->workdirs);
+	p->fs_storage = copy_text(b, OPT_FS_STORAGE);
+	p->on_exit = action_of(b, OPT_ON_EXIT, ACTION_COMMIT);
+	p->on_error = action_of(b, OPT_ON_ERROR, ACTION_ABORT);
+	p->dry_run = builder_is_true(b, OPT_DRY_RUN);
+	if (conflict && str_eq(conflict, "theirs"))
+		p->on_conflict = ON_CONFLICT_THEIRS;
+	else if (conflict && str_eq(conflict, "ours"))
+		p->on_conflict = ON_CONFLICT_OURS;
+}
+
 static int fill(struct builder *b, struct policy *p, struct err *err)
 {
 	for (size_t i = OPT_NONE + 1; i < OPT_COUNT; i++)
@@ -399,6 +431,7 @@ static int fill(struct builder *b, struct policy *p, struct err *err)
 	copy_list(b, OPT_FS_READ, &p->fs_read);
 	copy_list(b, OPT_FS_READ_IF_EXISTS, &p->fs_read_if_exists);
 	copy_list(b, OPT_FS_WRITE, &p->fs_write);
+	fill_workspace(b, p);
 	fill_program(b, p);
 	fill_limits(b, p);
 	fill_protections(b, p);
@@ -414,6 +447,19 @@ static int fill(struct builder *b, struct policy *p, struct err *err)
 				  !p->no_supervisor && p->view != VIEW_NOTIFY, err);
 }
 
+/* The supervisor does not serve workspaces yet. */
+static int check_workdir(const struct builder *b, struct err *err)
+{
+	const char *view = builder_text(b, OPT_VIEW);
+
+	if (!asks(b, OPT_WORKDIR) || !view || !str_eq(view, "notify"))
+		return 0;
+	return err_set(err, EOPNOTSUPP,
+		       "%s needs private namespaces in this version, and %s notify goes without: "
+		       "use --view auto or --view namespace",
+		       builder_where(b, OPT_WORKDIR), builder_where(b, OPT_VIEW));
+}
+
 static int check_all(const struct builder *b, struct err *err)
 {
 	int r = check_unsupervised(b, err);
@@ -422,6 +468,8 @@ static int check_all(const struct builder *b, struct err *err)
 		r = check_later(b, err);
 	if (r == 0)
 		r = check_pairs(b, err);
+	if (r == 0)
+		r = check_workdir(b, err);
 	if (r == 0)
 		r = check_everything(b, OPT_NET_ALLOW_BIND, "*", err);
 	if (r == 0)

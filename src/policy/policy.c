@@ -59,6 +59,8 @@ void policy_unref(struct policy *p)
 	strv_done(&p->fs_read);
 	strv_done(&p->fs_read_if_exists);
 	strv_done(&p->fs_write);
+	strv_done(&p->workdirs);
+	free(p->fs_storage);
 	free(p->exec);
 	strv_done(&p->args);
 	free(p->cwd);

@@ -35,6 +35,12 @@ enum protection_state {
 
 enum policy_view { VIEW_AUTO, VIEW_NAMESPACE, VIEW_NOTIFY };
 
+/* What becomes of a workspace's layer. DEFER: its owner says so later. */
+enum policy_action { ACTION_COMMIT, ACTION_ABORT, ACTION_KEEP, ACTION_DEFER };
+
+/* What a commit does about what was changed underneath meanwhile. */
+enum policy_conflict { ON_CONFLICT_ABORT, ON_CONFLICT_THEIRS, ON_CONFLICT_OURS };
+
 /* Which loopback listeners can be reached beyond what the rules say (decisions 25). */
 enum policy_loopback { LOOPBACK_NONE, LOOPBACK_OWN, LOOPBACK_ALL };
 
@@ -87,6 +93,14 @@ struct policy {
 	struct strv fs_read;
 	struct strv fs_read_if_exists;
 	struct strv fs_write;
+
+	/* The workspace: below these, writes go into a layer (decisions 13 to 15). */
+	struct strv workdirs;
+	char *fs_storage; /* NULL: the state directory */
+	enum policy_action on_exit;
+	enum policy_action on_error;
+	enum policy_conflict on_conflict;
+	bool dry_run; /* nothing is ever committed or kept */
 
 	/* [program] */
 	char *exec; /* profile's program, NULL if none */

@@ -57,7 +57,7 @@ def test_bash(directory):
     expect(bash.complete("sandlock", "pro"), ["profile"], "subcommand prefix")
     expect(bash.complete("sandlock", "run", "--fs-re"), ["--fs-read", "--fs-read-if-exists"],
            "flag prefix")
-    expect(bash.complete("sandlock", "run", "--workd"), [], "flags of later work are not offered")
+    expect(bash.complete("sandlock", "run", "--sess"), [], "flags of later work are not offered")
     expect(bash.complete("sandlock", "run", "--view", ""), ["auto", "namespace", "notify"],
            "words of an enumeration")
     expect(bash.complete("sandlock", "run", "--view", "=", "n"), ["namespace", "notify"],

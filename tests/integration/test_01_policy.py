@@ -17,7 +17,7 @@ from checks import ok, quiet_ok, refused
 LATER = [
     ["-m", "1G"], ["-P", "64"], ["-c", "50"], ["--max-disk", "1G"], ["--num-cpus", "1"],
     ["--gpu", "all"], ["--random-seed", "42"], ["--time-start", "2000-01-01T00:00:00Z"],
-    ["--time-rate", "2"], ["--deterministic-dirs"], ["--deterministic"], ["--workdir", "/tmp"],
+    ["--time-rate", "2"], ["--deterministic-dirs"], ["--deterministic"], ["--session", "s"],
     ["--fs-deny", "/etc/shadow"], ["--fs-hide", "/etc/shadow"],
     ["--chroot", "/"], ["--fs-mount", "/x:/tmp"], ["--image", "oci:/x"],
     ["--port-remap"], ["--http-allow", "GET example.org/*"], ["--http-deny", "* */admin/*"],

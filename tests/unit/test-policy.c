@@ -431,9 +431,13 @@ static void test_contradictions(void **state)
 static void test_not_available(void **state)
 {
 	(void)state;
-	assert_refused(WORDS("--workdir", "."),
-		       "--workdir is not available in this version: copy-on-write arrives with the "
-		       "workspace work; remove it");
+	assert_refused(
+		WORDS("--workdir", ".", "--max-disk", "1G"),
+		"--max-disk is not available in this version: copy-on-write arrives with the "
+		"workspace work; remove it");
+	assert_refused(WORDS("--workdir", ".", "--view", "notify"),
+		       "--workdir needs private namespaces in this version, and --view notify goes "
+		       "without: use --view auto or --view namespace");
 	assert_refused(WORDS("-m", "1G"), "--max-memory is not available in this version: it "
 					  "arrives with the limits work; remove it");
 	assert_toml_refused("[limits]\n\nmemory = 1024\n",

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of the workspace. */
+#pragma once
+
+#include "fs/store.h"
+#include "lib/workspace.h"
+#include "policy/policy.h"
+
+struct workspace {
+	struct fs_io io;
+	struct store store;
+	struct set set;
+	bool open; /* the set's layers are there, and undecided */
+	char *cwd;
+	struct workspace_root *roots; /* paths are the set's */
+	size_t n_roots;
+	struct strv hidden;
+	struct strv notes;
+	enum policy_action on_exit;
+	enum policy_action on_error;
+	enum policy_conflict on_conflict;
+	bool dry_run;
+};
