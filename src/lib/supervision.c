@@ -38,7 +38,8 @@
 #include "sys/at.h"
 #include "sys/uapi.h"
 
-#define UNTOLD_MAX 256 /* distinct events between two waits of the host */
+#define DRAIN_MS   5000 /* for what is being done for tasks that are dead */
+#define UNTOLD_MAX 256	/* distinct events between two waits of the host */
 
 /* --- What is mediated ------------------------------------------------------------------------- */
 
@@ -352,6 +353,10 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->notify = m->notify;
 	name_service_hand_over(req, box);
 	box->trap_link = m->notify & FILTER_NOTIFY_LINK;
+	const struct workspace_root *roots = NULL;
+	size_t n_roots = workspace_roots(req->workspace, &roots);
+	for (size_t i = 0; i < n_roots; i++)
+		strv_add(&box->layers, roots[i].path);
 	box->trap_chown = m->notify & FILTER_NOTIFY_CHOWN;
 	for (size_t i = 0; i < m->n_inherited; i++) {
 		box->inherited[i].dev = m->inherited[i].dev;
@@ -432,6 +437,11 @@ void supervision_stop(struct sandlock_process *p)
 		p->guests[i] = NULL;
 	}
 	name_service_stop(p);
+	if (p->box && p->workspace) {
+		bool idle = supervisor_drain(p->sup, p->box, DRAIN_MS);
+		if (!idle || __atomic_load_n(&p->box->torn, __ATOMIC_RELAXED))
+			workspace_is_torn(p->workspace);
+	}
 	if (p->box)
 		supervisor_remove(p->sup, p->box);
 	p->box = NULL;

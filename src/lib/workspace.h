@@ -50,6 +50,8 @@ char *workspace_find(const struct workspace *ws, const char *path);
  * refused or failed: the set is kept then, and ERR says how it is tried again.
  */
 int workspace_end(struct workspace *ws, bool well, struct sandlock_error *err);
+/* Something was left half-way at the end: nothing is committed by itself. */
+void workspace_is_torn(struct workspace *ws);
 /* Whether there is still a layer to decide about. */
 bool workspace_is_open(const struct workspace *ws);
 int workspace_commit(struct workspace *ws, struct sandlock_error *err);

@@ -62,6 +62,11 @@ int workspace_abort(struct workspace *ws, struct sandlock_error *err)
 		     : 0;
 }
 
+void workspace_is_torn(struct workspace *ws)
+{
+	ws->torn = true;
+}
+
 static enum plan_conflicts conflicts_of(const struct workspace *ws)
 {
 	switch (ws->on_conflict) {
@@ -82,6 +87,15 @@ int workspace_commit(struct workspace *ws, struct sandlock_error *err)
 	struct err e = {0};
 	if (ws->dry_run)
 		return api_fail(err, SANDLOCK_E_STATE, EINVAL, "A dry run commits nothing");
+	if (ws->torn) {
+		(void)mark_kept(ws);
+		return api_fail(
+			err, SANDLOCK_E_STATE, EINTR,
+			"The changes were not committed: the run ended while a directory "
+			"was being renamed; they are kept as %s, and \"sandlock changes show "
+			"%s\" shows them",
+			ws->set.id, ws->set.id);
+	}
 	if (commit_apply(&ws->set, &options, &result, &e) < 0) {
 		(void)mark_kept(ws);
 		return api_fail(err, lib_code(e.code), e.code,

@@ -20,4 +20,5 @@ struct workspace {
 	enum policy_action on_error;
 	enum policy_conflict on_conflict;
 	bool dry_run;
+	bool torn;
 };

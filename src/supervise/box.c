@@ -21,6 +21,7 @@ void box_release(struct box *box)
 	resolver_free(box->resolver);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
+	strv_done(&box->layers);
 	filter_program_done(&box->plain_filter);
 	filter_program_done(&box->open_filter);
 	places_free(box->places);

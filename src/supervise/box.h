@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/strv.h"
 #include "policy/filter.h"
 #include "supervise/grants.h"
 
@@ -48,7 +49,10 @@ struct box {
 	} inherited[3];
 	size_t n_inherited;
 	bool trap_link, trap_chown;
-	bool explain; /* tell of the kernel's own refusals as well (explain.h) */
+	struct strv layers; /* owned: the workdirs of a workspace; canonical */
+	bool closing;	    /* atomic: nothing long is to be begun or gone on with */
+	bool torn;	    /* atomic: the end met a rename half-way */
+	bool explain;	    /* tell of the kernel's own refusals as well (explain.h) */
 	/* Then: what the filter would be without it, and with --allow-metadata as well. */
 	struct filter_program plain_filter;
 	struct filter_program open_filter;

@@ -31,6 +31,7 @@ struct call {
 	/* A handler's own, kept while the call waits and is run again; 0 at first. */
 	int64_t wait_deadline_ms;
 	int wait_ms;
+	int64_t patience_ms;   /* atomic: how much longer than usual it may stay with a worker */
 	int64_t room_until_ms; /* the engine's: until when it waits for a worker's room */
 };
 

@@ -45,6 +45,11 @@ struct pool {
 	int event_fd; /* tells the loop of what is finished */
 };
 
+static int64_t due_of(const struct work *work)
+{
+	return work->due_ms + __atomic_load_n(&work->call.patience_ms, __ATOMIC_RELAXED);
+}
+
 static void work_free(struct work *work)
 {
 	if (work->verdict.answer == ANSWER_FD && work->state == WORK_FINISHED)
@@ -262,8 +267,8 @@ int64_t pool_next_ms(const struct supervisor *sup)
 		return 0;
 	pthread_mutex_lock(&pool->lock);
 	for (const struct work *work = pool->all; work; work = work->next) {
-		if (!work->abandoned && (!next || work->due_ms < next))
-			next = work->due_ms;
+		if (!work->abandoned && (!next || due_of(work) < next))
+			next = due_of(work);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return next;
@@ -278,7 +283,7 @@ void pool_run_due(struct supervisor *sup)
 	int64_t now = supervise_now_ms();
 	pthread_mutex_lock(&pool->lock);
 	for (struct work *work = pool->all; work; work = work->next) {
-		if (work->abandoned || work->state == WORK_FINISHED || work->due_ms > now)
+		if (work->abandoned || work->state == WORK_FINISHED || due_of(work) > now)
 			continue;
 		work->abandoned = true;
 		/* The call itself stays the worker's: a copy without descriptors answers. */
@@ -292,6 +297,29 @@ void pool_run_due(struct supervisor *sup)
 		}
 	}
 	pthread_mutex_unlock(&pool->lock);
+}
+
+bool pool_drain(struct supervisor *sup, struct supervised *sv, int64_t ms)
+{
+	struct pool *pool = sup->pool;
+	int64_t until = supervise_now_ms() + ms;
+	for (;;) {
+		if (!pool)
+			return true;
+		pthread_mutex_lock(&pool->lock);
+		for (struct work *work = pool->all; work; work = work->next) {
+			if (work->sv != sv || work->state != WORK_QUEUED)
+				continue;
+			work->abandoned = true;
+			work->state = WORK_FINISHED;
+			pool->queued--;
+		}
+		bool idle = sv->n_running == 0;
+		pthread_mutex_unlock(&pool->lock);
+		if (idle || supervise_now_ms() >= until)
+			return idle;
+		usleep(500);
+	}
 }
 
 void pool_free(struct supervisor *sup)

@@ -297,6 +297,12 @@ int supervisor_add_take(struct supervisor *sup, struct box *box)
 	return r;
 }
 
+bool supervisor_drain(struct supervisor *sup, struct box *box, int ms)
+{
+	__atomic_store_n(&box->closing, true, __ATOMIC_RELAXED);
+	return pool_drain(sup, supervised_from(box), ms);
+}
+
 void supervisor_remove(struct supervisor *sup, struct box *box)
 {
 	struct supervised *sv = supervised_from(box);

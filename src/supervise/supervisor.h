@@ -40,6 +40,11 @@ typedef void (*box_event_fn)(void *data, const struct event *event);
 void box_on_event(struct box *box, box_event_fn fn, void *data);
 /* Takes BOX, whose listener is served from now on. Negative errno on failure; BOX is freed then. */
 int supervisor_add_take(struct supervisor *sup, struct box *box);
+/*
+ * All its tasks are dead: whether nothing is done for them any more, waiting MS for that at most.
+ * Long work is asked to stop.
+ */
+bool supervisor_drain(struct supervisor *sup, struct box *box, int ms);
 /* Stops serving BOX and frees it. No event is told after this returns. */
 void supervisor_remove(struct supervisor *sup, struct box *box);
 

@@ -111,5 +111,7 @@ void pending_drop(struct supervisor *sup, struct supervised *sv); /* all of SV's
  * made. */
 int pool_submit(struct supervisor *sup, struct call *call);
 void pool_free(struct supervisor *sup);
+/* Drops what is queued of SV and waits until no worker is at work for it: whether none is. */
+bool pool_drain(struct supervisor *sup, struct supervised *sv, int64_t ms);
 int64_t pool_next_ms(const struct supervisor *sup);
 void pool_run_due(struct supervisor *sup);

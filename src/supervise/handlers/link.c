@@ -17,7 +17,9 @@
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
 #include "supervise/judge.h"
+#include "supervise/pure_dir.h"
 #include "sys/at.h"
+#include "sys/fs_call.h"
 
 enum { FLAG_READ_ONLY = 0x0001 /* ST_RDONLY */ };
 
@@ -177,6 +179,88 @@ static int judge_pair(struct call *call, struct pair *p)
 	return r == 0 ? find_outside(call, &p->to) : r;
 }
 
+/* --- Directories of a workspace --------------------------------------------------------------- */
+
+enum { LONG_MS = 600000 };
+
+static bool goes_on(void *data, bool taking_back)
+{
+	struct call *call = data;
+	if (__atomic_load_n(&call->box->closing, __ATOMIC_RELAXED))
+		return false;
+	return taking_back || call_is_alive(call);
+}
+
+static bool is_dir(const struct side *s)
+{
+	struct at_info info;
+	char name[NAME_MAX + 2];
+	snprintf(name, sizeof(name), "%s", s->at.last);
+	name[strcspn(name, "/")] = '\0';
+	return name[0] && at_info_of(s->at.fd, name, &info) == 0 && S_ISDIR(info.mode);
+}
+
+/* Both in one layer, by names that are to be believed. */
+static int in_one_layer(struct call *call, struct pair *p)
+{
+	const struct strv *layers = &call->box->layers;
+	for (size_t i = 0; i < layers->n; i++) {
+		if (!path_is_beneath(p->from.at.path, layers->v[i]) ||
+		    !path_is_beneath(p->to.at.path, layers->v[i]))
+			continue;
+		int r = judge_grant(call, &p->from.at, GRANT_WRITE, &p->from.grant);
+		if (r == 0)
+			r = judge_grant(call, &p->to.at, GRANT_WRITE, &p->to.grant);
+		return r < 0 ? r : p->from.grant && p->to.grant;
+	}
+	return 0;
+}
+
+/* As a plain directory says it, where the overlay says EXDEV first. */
+static bool is_full_dir(const struct side *s)
+{
+	AUTO(fs_names_done) struct fs_names names = {0};
+	auto_close int fd = at_open_entry(s->at.fd, s->at.last, O_RDONLY | O_DIRECTORY, 0);
+	return fd >= 0 && fs_list(fd, 1, &names) == -E2BIG ? true : names.n > 0;
+}
+
+static int make_pure(struct call *call, const struct side *s)
+{
+	struct pure_dir how = {.go_on = goes_on, .data = call};
+	char name[NAME_MAX + 2];
+	snprintf(name, sizeof(name), "%s", s->at.last);
+	name[strcspn(name, "/")] = '\0';
+	int r = pure_dir_make(&how, s->at.fd, name);
+	if (how.torn)
+		__atomic_store_n(&call->box->torn, true, __ATOMIC_RELAXED);
+	return r;
+}
+
+/* The kernel's own rename is tried first, and once more on directories that it can rename. */
+static int rename_in_layer(struct call *call, struct pair *p)
+{
+	bool swap = p->flags & RENAME_EXCHANGE;
+	if (!is_dir(&p->from) && !(swap && is_dir(&p->to)))
+		return TO_KERNEL;
+	int r = in_one_layer(call, p);
+	if (r <= 0)
+		return r < 0 ? r : TO_KERNEL;
+	if (!call->on_worker)
+		return -EAGAIN;
+	r = at_rename(p->from.at.fd, p->from.at.last, p->to.at.fd, p->to.at.last, p->flags);
+	if (r != -EXDEV)
+		return r;
+	if (!swap && is_full_dir(&p->to))
+		return -ENOTEMPTY;
+	__atomic_store_n(&call->patience_ms, LONG_MS, __ATOMIC_RELAXED);
+	r = is_dir(&p->from) ? make_pure(call, &p->from) : 0;
+	if (r == 0 && swap && is_dir(&p->to))
+		r = make_pure(call, &p->to);
+	return r < 0 ? r
+		     : at_rename(p->from.at.fd, p->from.at.last, p->to.at.fd, p->to.at.last,
+				 p->flags);
+}
+
 static int run(struct call *call, struct pair *p)
 {
 	bool follow = p->form->link && (p->flags & AT_SYMLINK_FOLLOW);
@@ -185,6 +269,8 @@ static int run(struct call *call, struct pair *p)
 					     &p->from.at);
 	if (r == 0)
 		r = resolve_path(call, p->to.dirfd, p->to.text, RESOLVE_PARENT, &p->to.at);
+	if (r == 0 && !p->form->link && call->box->layers.n && p->from.at.mnt == p->to.at.mnt)
+		return rename_in_layer(call, p);
 	if (r == 0)
 		r = judge_pair(call, p);
 	if (r == 0)

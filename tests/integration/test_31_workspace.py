@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Issue 6: workspaces in a running sandbox, namespace view."""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import time
+
+import pytest
+
+import harness
+from checks import ok, quiet_ok, refused
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def probe(name, *words):
+    return [harness.PYTHON, "-c", (HERE / name).read_text(), *map(str, words)]
+
+
+def look(top, times=True):
+    """Everything of a tree that a program could see, by path; with all TIMES or the mode and such."""
+    found = {}
+    for path in [top, *sorted(pathlib.Path(top).rglob("*"))]:
+        st = os.lstat(path)
+        entry = [stat.filemode(st.st_mode), st.st_uid, st.st_gid, st.st_rdev]
+        if not stat.S_ISDIR(st.st_mode):
+            entry += [st.st_size, st.st_nlink]
+        if times:
+            entry += [st.st_ino, st.st_mtime_ns, st.st_ctime_ns, st.st_nlink]
+        if stat.S_ISREG(st.st_mode):
+            entry.append(path.read_bytes())
+        if stat.S_ISLNK(st.st_mode):
+            entry.append(os.readlink(path))
+        else:
+            entry += [(n, os.getxattr(path, n)) for n in sorted(os.listxattr(path))
+                      if not n.startswith("security.")]
+        found[str(path.relative_to(top))] = entry
+    return found
+
+
+class Workspace:
+    """A workdir, and a home with the state directory."""
+
+    def __init__(self, place, account=None):
+        self.account = account or harness.USER
+        self.mode = "root" if self.account.uid == 0 else "base"
+        self.work = place.dir("work")
+        self.home = place.dir("home")
+        for path in (self.work, self.home):
+            self.account.own(path)
+        self.state = self.home / ".local/state/sandlock"
+        self.env = {"HOME": str(self.home)}
+
+    def outside(self, argv, cwd=None, code=0):
+        r = harness.run(argv, cwd=cwd or self.work, account=self.account)
+        assert r.code == code, f"{r!r}"
+        return r
+
+    def host(self, text):
+        return self.outside(["/bin/sh", "-ec", text])
+
+    def run(self, flags, argv, cwd="/", **kw):
+        return harness.sandbox(["--workdir", self.work, *flags], argv, mode=self.mode,
+                               env={**self.env, **kw.pop("env", {})}, cwd=cwd, **kw)
+
+    def sh(self, flags, text, **kw):
+        return self.run(flags, ["/bin/sh", "-ec", text], **kw)
+
+    def sets(self):
+        top = self.state / "changes"
+        return sorted(os.listdir(top)) if top.exists() else []
+
+
+@pytest.fixture
+def ws(place):
+    yield Workspace(place)
+    subprocess.run(["rm", "-rf", place.top / "work", place.top / "home"], check=True)
+
+
+@pytest.fixture
+def root_ws(place):
+    yield Workspace(place, harness.ROOT_USER)
+    subprocess.run(["rm", "-rf", place.top / "work", place.top / "home"], check=True)
+
+
+# --- 1: nothing reaches the real tree before the commit -------------------------------------------
+
+
+def mutate(ws, how, flags, argv):
+    ws.outside(probe("mutate_probe.py", "prepare"))
+    before = look(ws.work)
+    inside = ws.run(["--on-exit", "abort", *flags], argv).lines
+    assert look(ws.work) == before
+    return inside
+
+
+# What a sandbox never has, and what overlayfs does otherwise (docs/workspace.md).
+DIFFERS = {"handle", "fsetflags", "file_setattr", "reflink", "setxattrat", "removexattrat"}
+
+
+@pytest.mark.parametrize("how", ["relative", "absolute"])
+def test_1_no_call_changes_the_real_tree(place, ws, how):
+    """Each call answers as in a plain directory, and leaves the real one as it is."""
+    plain = place.dir("plain")
+    ws.outside(probe("mutate_probe.py", "prepare"), cwd=plain)
+    expected = ws.outside(probe("mutate_probe.py", how, plain), cwd=plain).lines
+    inside = mutate(ws, how, [], probe("mutate_probe.py", how, ws.work))
+    pairs = [p for p in zip(expected, inside, strict=True) if p[0].split()[0] not in DIFFERS]
+    assert [p for p in pairs if p[0] != p[1]] == []
+    assert ws.sets() == []
+
+
+@pytest.mark.parametrize("flags", [["-w", "{work}"], ["-w", "{work}/..", "-w", "/tmp"],
+                                   ["-w", "{work}/chmod", "-w", "{work}/write/f"],
+                                   ["-w", "/"]], ids=" ".join)
+def test_1_write_grants_do_not_go_round_the_layer(ws, flags):
+    words = [w.format(work=ws.work) for w in flags]
+    ws.outside(probe("mutate_probe.py", "prepare"))
+    before = look(ws.work)
+    ok(ws.run(["--on-exit", "abort", *words], probe("mutate_probe.py", "relative")))
+    assert look(ws.work) == before
+
+
+def test_1_no_call_changes_the_real_tree_of_root(root_ws):
+    ws = root_ws
+    inside = mutate(ws, "relative", [], probe("mutate_probe.py", "relative"))
+    assert "write ok" in inside and "rename-dir ok" in inside
+
+
+def test_1_what_was_written_is_seen(ws):
+    ws.host("echo old > f; mkdir d; echo x > d/x")
+    r = quiet_ok(ws.sh(["--on-exit", "abort"], "echo new > f; rm -r d; mkdir d; ls d; cat f; pwd"))
+    assert r.lines == ["new", str(ws.work)]
+    assert (ws.work / "f").read_text() == "old\n"
+
+
+def test_1_commit_is_the_default_and_abort_after_a_failure(ws):
+    ws.host("echo old > f")
+    quiet_ok(ws.sh([], "echo new > f; echo a > a"))
+    assert (ws.work / "f").read_text() == "new\n" and (ws.work / "a").read_text() == "a\n"
+    r = ws.sh(["--quiet"], "echo bad > f; exit 3")
+    assert r.code == 3 and (ws.work / "f").read_text() == "new\n"
+    r = ws.sh(["--quiet", "--on-error", "commit"], "echo bad > f; kill -9 $$")
+    assert r.code == 137 and (ws.work / "f").read_text() == "bad\n"
+
+
+def test_1_a_time_out_is_a_failure(ws):
+    r = ws.sh(["-t", "0.3"], "echo x > x; sleep 60")
+    assert r.code == 124 and os.listdir(ws.work) == []
+    assert ws.sets() == []
+
+
+def test_1_no_layer_no_start(place, ws):
+    """A storage that cannot hold a layer."""
+    ran = place.dir("ran", 0o777)
+    bad = place.dir("bad", 0o755)
+    r = ws.run(["--fs-storage", bad, "-w", ran], ["/usr/bin/touch", ran / "x"])
+    refused(r, "0700", str(bad))
+    for flags in (["--view", "notify"], ["--workdir", "/"], ["--workdir", "/proc/self"],
+                  ["--workdir", "/dev/shm"], ["--workdir", ws.work / "missing"]):
+        refused(ws.run([*flags, "-w", ran], ["/usr/bin/touch", ran / "x"]), "--workdir")
+    assert os.listdir(ran) == []
+
+
+def test_1_without_the_base(ws):
+    """No namespaces: refused, and never run without the layer."""
+    fake = [harness.INSTALLED.tools["fake-kernel"], "165=1", "428=1", "--"]
+    argv = harness.MODES["base"].command(["--workdir", ws.work], ["/usr/bin/touch", ws.work / "x"])
+    r = harness.run([*fake, *argv], env=ws.env)
+    assert r.code == 125 and os.listdir(ws.work) == [], f"{r!r}"
+
+
+def test_1_shared_memory_as_workdir():
+    top = pathlib.Path("/dev/shm") / f"sandlock-test-{os.getpid()}"
+    top.mkdir()
+    try:
+        (top / "f").write_text("old")
+        (top / "state").mkdir(mode=0o700)
+        harness.USER.own(top)
+        r = harness.sandbox(["--workdir", top, "--fs-storage", top / "../" / top.name / "state",
+                             "--dry-run"], ["/bin/sh", "-c", "cat f; echo x > g; ls"])
+        assert r.code == 0 and "A  g" in r.err_lines, f"{r!r}"
+        assert sorted(os.listdir(top)) == ["f", "state"]
+    finally:
+        shutil.rmtree(top)
+
+
+def test_1_several_workdirs(place, ws):
+    other = place.dir("other")
+    ws.host("mkdir sub; echo 1 > f")
+    quiet_ok(ws.sh(["--workdir", other, "--workdir", ws.work / "sub"],
+                   f"pwd; echo a > {other}/a; echo b > sub/b; mv f sub/f"))
+    assert (other / "a").exists() and (ws.work / "sub/b").exists()
+    assert (ws.work / "sub/f").read_text() == "1\n" and not (ws.work / "f").exists()
+    r = ws.sh(["--workdir", other, "--dry-run"], f"rm {other}/a; echo x > x")
+    assert sorted(r.err_lines) == sorted([f"D  {other}/a", f"A  {ws.work}/x"])
+
+
+def test_1_the_first_workdir_is_the_working_directory(place, ws):
+    other = place.dir("other")
+    assert quiet_ok(ws.sh(["--workdir", other], "pwd")).lines == [str(ws.work)]
+    assert quiet_ok(ws.sh(["--cwd", other], "pwd")).lines == [str(other)]
+
+
+def test_1_through_a_link(place, ws):
+    link = place.top / "link"
+    link.symlink_to(ws.work)
+    ws.host("mkdir d; echo 1 > d/f")
+    r = harness.sandbox(["--workdir", link, "-w", link / "d", "-r", link / "d/f", "--on-exit",
+                         "abort"], ["/bin/sh", "-ec", f"echo 2 > {link}/d/f; cat {ws.work}/d/f"],
+                        env=ws.env)
+    assert quiet_ok(r).lines == ["2"]
+    assert (ws.work / "d/f").read_text() == "1\n"
+
+
+def test_1_inherited_files_of_the_workdir(ws):
+    """What a shell opened is the host's: it is written to, and nothing else is done to it."""
+    ws.host("echo in > in; chmod 644 in")
+    text = "cat; chmod 600 /dev/stdin || echo refused; truncate -s 0 /proc/self/fd/0 || echo refused"
+    before = look(ws.work)
+    with open(ws.work / "in") as f:
+        r = ws.run(["-w", ws.work], ["/bin/sh", "-c", text], stdin=f)
+    assert r.lines == ["in", "refused", "refused"], f"{r!r}"
+    assert look(ws.work) == before
+    with open(ws.work / "in") as f:
+        refused(ws.run(["-w", ws.work.parent], ["/bin/sh", "-c", text], stdin=f), "past the layer")
+    assert look(ws.work) == before
+
+
+# --- 4, 5, 6: what becomes of it ------------------------------------------------------------------
+
+
+def test_4_dry_run(ws):
+    ws.host("echo 1 > m; echo 1 > gone; mkdir dir; echo 1 > from; ln -s x l")
+    before = look(ws.work)
+    r = ws.sh(["--dry-run"], "echo 2 > m; rm gone; mkdir new; echo 1 > new/f; mv from to; chmod 700 dir;"
+                             "rm l; mkdir l")
+    assert r.code == 0 and r.out == ""
+    assert sorted(r.err_lines) == ["A  new", "A  new/f", "A  to", "D  from", "D  gone", "M  dir",
+                                   "M  l", "M  m"]
+    assert look(ws.work) == before and ws.sets() == []
+    out = ws.home / "out.json"
+    ok(ws.sh(["--dry-run", "--format", "json", "--diff-output", out], "echo 2 > m"))
+    assert [e["path"] for e in json.loads(out.read_text())] == ["m"]
+    r = ws.sh(["--dry-run", "--format", "patch"], "echo 2 > m; exit 7")
+    assert r.code == 7 and "+2" in r.err
+
+
+def test_4_dry_run_needs_no_right_to_write(place, root_ws):
+    """A directory that is not the user's."""
+    ws = root_ws
+    ws.host("echo 1 > f; chmod 755 .; chmod 644 f")
+    before = look(ws.work)
+    home = place.dir("own")
+    r = harness.sandbox(["--workdir", ws.work, "--dry-run"], ["/bin/sh", "-c", "echo x > new"],
+                        env={"HOME": str(home)})
+    assert r.code == 0 and r.err_lines == ["A  new"], f"{r!r}"
+    assert look(ws.work) == before
+
+
+def test_5_a_conflict_keeps_all(place, ws):
+    flag = place.dir("flag", 0o777)
+    ws.host("echo old > f")
+    argv = harness.MODES["base"].command(
+        ["--workdir", ws.work, "--status-fd", "1", "-r", flag],
+        ["/bin/sh", "-c", f"echo mine > f; until [ -e {flag}/go ]; do sleep 0.05; done"])
+    with harness.Running(argv, env=ws.env) as running:
+        harness.wait_until(lambda: ws.sets() and list(ws.state.glob("changes/*/layers/0/upper/f")))
+        (ws.work / "f").write_text("theirs\n")
+        (flag / "go").touch()
+        r = running.finish()
+    status = json.loads(r.lines[-1])
+    assert r.code == 125 and status["reason"] == "commit_failed", f"{r!r}"
+    assert (ws.work / "f").read_text() == "theirs\n"
+    [kept] = ws.sets()
+    assert kept in status["error"] and kept in r.err
+    quiet_ok(ws.sh([], "true"))
+    assert ws.sets() == [kept]
+
+
+def test_6_keep(ws):
+    r = ws.sh(["--on-exit", "keep"], "echo 1 > f")
+    [kept] = ws.sets()
+    assert r.code == 0 and kept in r.err
+    assert os.listdir(ws.work) == []
+    quiet_ok(ws.sh([], "true"))
+    assert ws.sets() == [kept]
+
+
+def test_6_state_is_hidden(ws):
+    """Even where the whole home is the workdir, and also from runs without one."""
+    ok(ws.sh(["--on-exit", "keep"], "echo 1 > f"))
+    kept = ws.sets()
+    text = f"ls -A {ws.state}; touch {ws.state}/x; rmdir {ws.state}; mv {ws.state} {ws.home}/y"
+    for flags in (["--workdir", ws.home], ["-w", ws.home]):
+        r = harness.sandbox([*flags, "--quiet"], ["/bin/sh", "-c", text], env=ws.env)
+        assert r.out == "" and r.code != 0 and ws.sets() == kept, f"{r!r}"
+    r = harness.sandbox(["--workdir", ws.home, "--quiet"],
+                        ["/bin/sh", "-c", "rm -rf .local; mv .local x; echo 1 > new"], env=ws.env)
+    assert r.code == 0 and ws.sets()[:1] == kept, f"{r!r}"
+    assert (ws.home / "new").exists()
+
+
+# --- 7: nothing is left, and runs do not see each other -------------------------------------------
+
+
+def test_7_two_runs_on_one_directory(ws):
+    ws.host("echo 0 > f")
+    wait = "until [ -e /dev/shm/never ] || read x; do :; done"
+    argv = [harness.MODES["base"].command(["--workdir", ws.work, "--on-exit", "abort"],
+                                          ["/bin/sh", "-c", f"echo {i} > f; echo {i} > n{i}; "
+                                           f"echo ready; {wait}; cat f; ls"]) for i in "12"]
+    with harness.Running(argv[0], env=ws.env, stdin=subprocess.PIPE) as a, \
+            harness.Running(argv[1], env=ws.env, stdin=subprocess.PIPE) as b:
+        for r in (a, b):
+            assert r.proc.stdout.readline() == b"ready\n"
+        assert a.finish(data=b"\n").lines == ["1", "f", "n1"]
+        assert b.finish(data=b"\n").lines == ["2", "f", "n2"]
+    assert look(ws.work, times=False)["f"][-1] == b"0\n"
+
+
+@pytest.mark.parametrize("who", ["host", "guardian"])
+def test_7_killed(ws, who):
+    """Whoever is killed: the directory is as before, and the next run sweeps the storage."""
+    ws.host("echo 0 > f")
+    before = look(ws.work)
+    argv = harness.MODES["base"].command(["--workdir", ws.work],
+                                         ["/bin/sh", "-c", "echo 1 > f; echo ready; sleep 60"])
+    with harness.Running(argv, env=ws.env) as running:
+        assert running.proc.stdout.readline() == b"ready\n"
+        if who == "host":
+            running.proc.kill()
+        else:
+            for pid in reversed(harness.processes()):
+                with open(f"/proc/{pid}/stat") as f:
+                    if f.read().rsplit(")", 1)[1].split()[1] == str(running.pid):
+                        os.kill(pid, 9)
+        running.proc.wait(timeout=30)
+        assert harness.gone_within(running.tag) == []
+    assert look(ws.work) == before
+    quiet_ok(ws.sh(["--on-exit", "abort"], "cat f"))
+    assert ws.sets() == []
+
+
+def test_7_a_living_run_is_not_swept(ws):
+    argv = harness.MODES["base"].command(["--workdir", ws.work],
+                                         ["/bin/sh", "-c", "echo 1 > f; echo ready; read x; cat f"])
+    with harness.Running(argv, env=ws.env, stdin=subprocess.PIPE) as running:
+        assert running.proc.stdout.readline() == b"ready\n"
+        quiet_ok(ws.sh(["--on-exit", "abort"], "true"))
+        assert len(ws.sets()) == 1
+        r = running.finish(data=b"\n")
+    assert r.lines == ["1"] and (ws.work / "f").read_text() == "1\n"
+
+
+def test_7_no_residue(ws):
+    before = harness.residue(), harness.mounts()
+    ok(ws.sh(["--dry-run"], "mkdir -p a/b; echo x > a/b/c; mkfifo p; chmod 0 a/b"))
+    assert (harness.residue(), harness.mounts()) == before
+    assert os.listdir(ws.work) == [] and ws.sets() == []
+
+
+# --- 3: as in a plain directory -------------------------------------------------------------------
+
+
+def both(place, ws, part):
+    plain = place.dir("plain/work")
+    harness.USER.own(place.top / "plain")
+    ws.outside(probe("layer_probe.py", "prepare"), cwd=plain)
+    ws.outside(probe("layer_probe.py", "prepare"))
+    before = look(ws.work)
+    expected = ws.outside(probe("layer_probe.py", part), cwd=plain).lines
+    r = ok(ws.run(["--on-exit", "keep", "--quiet"], probe("layer_probe.py", part)))
+    assert look(ws.work) == before
+    return expected, r.lines
+
+
+# docs/workspace.md, "What differs".
+KNOWN = {"open": ["unlinked, read EEXIST EEXIST"],
+         "links": ["write hard False", "chmod 0o100644", "same name ok False", "new 2 False"]}
+
+
+@pytest.mark.parametrize("part", ["rename", "dirs", "open", "links"])
+def test_3_as_in_a_plain_directory(place, ws, part):
+    expected, got = both(place, ws, part)
+    differs = [p[1] for p in zip(expected, got, strict=True) if p[0] != p[1]]
+    assert differs == KNOWN.get(part, [])
