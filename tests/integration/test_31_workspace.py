@@ -389,3 +389,71 @@ def test_3_as_in_a_plain_directory(place, ws, part):
     expected, got = both(place, ws, part)
     differs = [p[1] for p in zip(expected, got, strict=True) if p[0] != p[1]]
     assert differs == KNOWN.get(part, [])
+
+
+TOOLS = {
+    "git": """
+        git init -q .; git config user.email a@b; git config user.name n
+        seq 100 > a; mkdir d; seq 50 > d/b; git add .; git commit -qm one
+        git mv d e; git commit -qm two; git checkout -q -b side; echo x >> a; git commit -qam three
+        git checkout -q -; git merge -q side; git rm -q a; git stash -q; git stash pop -q
+        git gc -q; git clone -q . clone; git -C clone log --format=%s; git status --short
+        git worktree add -q ../work/tree side; mv clone copy; git -C copy fsck --no-dangling""",
+    "tar": """
+        mkdir -p t/a/b; seq 1000 > t/a/x; ln -s x t/a/y; ln t/a/x t/a/z; touch -d 2001-02-03 t/a/b
+        chmod 750 t/a/b; tar cf t.tar t; mv t old; tar xf t.tar; diff -r t old; rm -rf old
+        cp -a t u; rsync -a t/ v; mv u/a u/c; find . | sort; tar tvf t.tar | awk '{print $1, $6}'""",
+    "make": """
+        printf 'int main(void){return 0;}' > m.c
+        printf 'all: m\\nm: m.c\\n\\tgcc -o $@ $<\\nclean:\\n\\trm -f m\\n' > Makefile
+        make -s; ./m; make; touch m.c; make -q || echo again; make -s; make -s clean; ls""",
+    "npm": """
+        mkdir -p pkg app; cd pkg; echo '{"name":"pkg","version":"1.0.0"}' > package.json
+        echo 'module.exports = 41' > index.js; npm pack --silent; cd ../app
+        echo '{"name":"app","version":"1.0.0"}' > package.json
+        npm install --silent --no-audit --no-fund --offline ../pkg/pkg-1.0.0.tgz
+        node -p 'require("pkg") + 1'
+        npm install --silent --no-audit --no-fund --offline ../pkg/pkg-1.0.0.tgz
+        npm uninstall --silent --no-audit --no-fund pkg; find . -name node_modules -prune -o -print""",
+    "pip": """
+        mkdir -p src/mod; echo 'x = 1' > src/mod/__init__.py
+        printf '[metadata]\\nname=mod\\nversion=1.0\\n[options]\\npackages=mod\\n' > src/setup.cfg
+        echo 'import setuptools; setuptools.setup()' > src/setup.py
+        for i in 1 2; do pip3 install -q --no-build-isolation --no-index --upgrade --no-deps \\
+            --disable-pip-version-check --no-warn-script-location --break-system-packages \\
+            --target t ./src; done
+        PYTHONPATH=t python3 -c 'import mod; print(mod.x)'; rm -rf src/build; find t -type d | sort""",
+    "sqlite": """
+        sqlite3 db 'create table t(a); insert into t values(1)'; sqlite3 db 'pragma journal_mode=wal'
+        sqlite3 db 'insert into t values(2); select sum(a) from t; vacuum; pragma integrity_check'
+        ls""",
+    "dpkg": """
+        mkdir -p p/DEBIAN p/usr/share/x; echo hello > p/usr/share/x/f; mkdir root admin
+        printf 'Package: x\\nVersion: 1\\nArchitecture: all\\nMaintainer: a <a@b>\\nDescription: x\\n' \\
+            > p/DEBIAN/control
+        dpkg-deb -b p x.deb >/dev/null; dpkg-deb -x x.deb root; find root; rm -rf root; find . | sort""",
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_3_tools_work_as_outside(place, ws, tool):
+    """In two runs, so that the second meets in the lower layer what the first has committed."""
+    text = "exec 2>&1; export HOME=$PWD/home TMPDIR=$PWD/home XDG_CACHE_HOME=$PWD/cache; mkdir -p home;" + TOOLS[tool]
+    plain = place.dir("plain/work")
+    harness.USER.own(place.top / "plain")
+    expected = ws.outside(["/bin/sh", "-ec", text], cwd=plain)
+    r = ok(ws.sh(["-w", place.top / "work"], text, timeout=120))
+
+    def of(text):
+        return [line for line in text.splitlines() if "ms" not in line.split()]
+
+    assert of(r.out.replace(str(ws.work), "W")) == of(expected.out.replace(str(plain), "W"))
+    again = "for d in *; do [ ! -d $d ] || { mv $d $d.x; mv $d.x $d; }; done; rm -rf *"
+    before = look(ws.work)
+    ok(ws.sh(["--dry-run", "--quiet"], again))
+    assert look(ws.work) == before
+    quiet_ok(ws.sh([], "for d in *; do mv $d $d.x; done"))
+    assert sorted(f"{n}.x" for n in os.listdir(plain) if n[0] != ".") == \
+        sorted(n for n in os.listdir(ws.work) if n[0] != ".")
+    quiet_ok(ws.sh([], "rm -rf *"))
+    assert [n for n in os.listdir(ws.work) if n[0] != "."] == []
