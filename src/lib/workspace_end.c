@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a workspace: nothing runs in it any more. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,20 @@ static enum plan_conflicts conflicts_of(const struct workspace *ws)
 	return PLAN_ABORT;
 }
 
+/* Whether nothing at all was done in the layers: then a commit has nothing to look for. */
+static bool is_untouched(struct workspace *ws)
+{
+	AUTO(set_changes_done) struct set_changes sc = {0};
+	for (size_t i = 0; i < ws->n_roots; i++) {
+		AUTO(fs_names_done) struct fs_names names = {0};
+		auto_close int dir = set_open_layer(&ws->set, i);
+		auto_close int upper = dir < 0 ? dir : fs_open_dir(dir, "upper", O_RDONLY);
+		if (upper < 0 || fs_list(upper, 1, &names) < 0 || names.n > 0)
+			return false;
+	}
+	return set_changes_read(&ws->set, NULL, &sc, NULL) >= 0 && set_changes_count(&sc) == 0;
+}
+
 int workspace_commit(struct workspace *ws, struct sandlock_error *err)
 {
 	struct commit_options options = {.conflicts = conflicts_of(ws), .wait_ms = LOCK_WAIT_MS};
@@ -87,6 +102,8 @@ int workspace_commit(struct workspace *ws, struct sandlock_error *err)
 	struct err e = {0};
 	if (ws->dry_run)
 		return api_fail(err, SANDLOCK_E_STATE, EINVAL, "A dry run commits nothing");
+	if (is_untouched(ws))
+		return workspace_abort(ws, err);
 	if (ws->torn) {
 		(void)mark_kept(ws);
 		return api_fail(

@@ -202,11 +202,9 @@ static void restore_dirs(const struct move *forth, struct move *back)
 	}
 }
 
-/* Everything back into NAME, which may be gone by now. */
-static void take_back(const struct move *forth, int dir, const char *temp, const char *name)
+static int take_back_once(const struct move *forth, int dir, const char *temp, const char *name)
 {
-	struct pure_dir *how = forth->how;
-	struct move m = {.how = how, .from = -1, .to = -1, .taking_back = true};
+	struct move m = {.how = forth->how, .from = -1, .to = -1, .taking_back = true};
 	(void)at_make_dir(dir, name, 0700);
 	int r = open_tops(&m, dir, temp, name);
 	if (r == 0)
@@ -215,9 +213,17 @@ static void take_back(const struct move *forth, int dir, const char *temp, const
 		restore_dirs(forth, &m);
 	if (r >= 0)
 		r = at_unlink(dir, temp, AT_REMOVEDIR);
-	if (r < 0)
-		how->torn = true;
 	move_done(&m);
+	return r;
+}
+
+/* Everything back into NAME, which may be gone by now; again where others were in the way. */
+static void take_back(const struct move *forth, int dir, const char *temp, const char *name)
+{
+	int r = -EBUSY;
+	for (int i = 0; r < 0 && r != -EINTR && i < ROUNDS; i++)
+		r = take_back_once(forth, dir, temp, name);
+	forth->how->torn = r < 0;
 }
 
 static int make_temp(struct move *m, int dir, const char *name, char *temp, size_t size)

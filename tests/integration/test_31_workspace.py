@@ -457,3 +457,98 @@ def test_3_tools_work_as_outside(place, ws, tool):
         sorted(n for n in os.listdir(ws.work) if n[0] != ".")
     quiet_ok(ws.sh([], "rm -rf *"))
     assert [n for n in os.listdir(ws.work) if n[0] != "."] == []
+
+
+def same_content(a, b):
+    """Two trees but for what differs between any two."""
+    def of(top):
+        out = {}
+        for path, e in look(top, times=False).items():
+            st = os.lstat(top / path)
+            is_dir = stat.S_ISDIR(st.st_mode)
+            # ext4 says how many directories are in one; a file's time is what it was given.
+            out[path] = (e, None if is_dir or st.st_mtime_ns > 10**12 else st.st_mtime_ns)
+        return out
+    assert of(a) == of(b)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_3_random_operations(place, ws, seed):
+    """Each answers as in a plain directory; the commit makes the same tree. 2 x 1,000 operations."""
+    plain = place.dir("plain/work")
+    harness.USER.own(place.top / "plain")
+    for i in range(2):
+        argv = probe("random_probe.py", 2 * seed + i, 1000)
+        expected = ws.outside(argv, cwd=plain).lines
+        got = ok(ws.run([], argv, timeout=120)).lines
+        assert [p for p in zip(expected, got, strict=True) if p[0] != p[1]][:3] == []
+        same_content(plain, ws.work)
+
+
+def test_3_directories_renamed_while_files_are_made(ws):
+    """Nothing that was made is lost, and nothing hangs."""
+    ws.host("mkdir -p d/s; for i in $(seq 200); do echo $i > d/s/$i; done")
+    code = """
+import os, threading, time
+made, end = [], time.monotonic() + 2
+def make(n):
+    i = 0
+    while time.monotonic() < end:
+        i += 1
+        for top in ("d", "e"):
+            try:
+                open(f"{top}/s/{n}-{i}", "x").close()
+                made.append(f"{n}-{i}")
+                break
+            except FileNotFoundError:
+                pass
+            except FileExistsError:
+                break
+threads = [threading.Thread(target=make, args=(n,)) for n in "xy"]
+[t.start() for t in threads]
+n = busy = 0
+while time.monotonic() < end:
+    for a, b in (("d", "e"), ("e", "d")):
+        try:
+            os.rename(a, b)
+            n += 1
+        except OSError as e:
+            busy += 1
+            assert e.errno in (16, 2), e
+[t.join() for t in threads]
+assert n > 0
+names = [f for _, _, files in os.walk(".") for f in files]
+assert len(names) == len(set(names)), "twice"
+assert set(names) == set(made) | set(map(str, range(1, 201))), "lost"
+assert [n for n in os.listdir(".") if n.startswith(".sandlock")] == []
+"""
+    ok(ws.run(["--on-exit", "abort"], [harness.PYTHON, "-c", code]))
+
+
+def test_3_planted_attributes(ws):
+    """What overlayfs would obey in the lower layer is no deletion, and no way to one."""
+    ws.host("mkdir d; touch d/f; echo 1 > g")
+    for path, name, value in (("d", "opaque", b"x"), ("d/f", "whiteout", b"y"), ("g", "metacopy", b""),
+                              ("d", "redirect", b"/etc")):
+        os.setxattr(ws.work / path, f"user.overlay.{name}", value)
+    before = look(ws.work)
+    ok(ws.sh([], "ls d; cat g || :; echo x > new"))
+    (ws.work / "new").unlink()
+    after = look(ws.work)
+    assert {k: v for k, v in after.items() if k != "."} == \
+        {k: v for k, v in before.items() if k != "."}
+    r = ws.run(["--dry-run"], [harness.PYTHON, "-c", "import os;"
+                               "os.setxattr('d', 'user.overlay.opaque', b'y');"
+                               "open('n', 'w').close();"
+                               "os.setxattr('n', 'user.overlay.whiteout', b'y')"])
+    assert [line for line in r.err_lines if line.startswith("D")] == [], f"{r!r}"
+
+
+def test_3_a_renamed_directory_with_a_mount_in_it(ws):
+    """The hidden state directory: refused, and all is as before, metadata included."""
+    ok(ws.sh(["--on-exit", "keep", "--quiet"], "true > x"))
+    os.chmod(ws.home / ".local", 0o751)
+    os.utime(ws.home / ".local", ns=(10**18, 10**18))
+    r = harness.sandbox(["--workdir", ws.home], ["/bin/sh", "-c", "mv .local x; ls -A . .local; "
+                                                 "stat -c '%a %Y' .local"], env=ws.env)
+    assert r.lines == [".:", ".local", "", ".local:", "state", "751 1000000000"], f"{r!r}"
