@@ -87,7 +87,7 @@ static int roll_back(struct transaction *t, bool after, enum set_status status,
 		return r;
 	r = move_sync(&t->move);
 	if (r >= 0)
-		r = move_clean(&t->move);
+		r = move_clean(&t->move, after);
 	if (r >= 0) {
 		bool intact = move_is_intact(&t->move, after, &never, &path) > 0;
 		r = set_change_status(t->set, status, intact ? NULL : since);
@@ -95,6 +95,17 @@ static int roll_back(struct transaction *t, bool after, enum set_status status,
 	if (r >= 0 && status == SET_KEPT)
 		r = remove_journal(t->set);
 	return r < 0 ? err_sys(err, -r, "change set %s cannot be taken back", t->set->id) : 0;
+}
+
+/* Takes back what was prepared beside far targets, and the modes that were in the way. */
+static int undo_stage(struct transaction *t, bool after)
+{
+	struct err err = {0};
+	if (!move_has_temps(&t->move))
+		return 0;
+	journal_done(&t->move.temps);
+	int r = move_run(&t->move, after, false, &err);
+	return r < 0 ? r : move_clean(&t->move, after);
 }
 
 /* From the durable journal on: the move itself, and back if it fails. */
@@ -108,7 +119,7 @@ static int run(struct transaction *t, bool after, enum set_status from, enum set
 			r = set_change_status(t->set, done, NULL);
 		if (r >= 0) {
 			/* It is done; what this leaves the next sweep takes. */
-			(void)move_clean(&t->move);
+			(void)move_clean(&t->move, after);
 			return 0;
 		}
 		err_sys(err, -r, "the changes cannot be made durable");
@@ -219,8 +230,8 @@ static int apply(struct set *set, const struct set_changes *sc,
 	if (r >= 0)
 		r = begin(&t, err);
 	if (r < 0) {
-		/* Nothing was touched yet. The status may say "committing" already. */
-		int back = move_clean(&t.move);
+		/* Nothing was put in place yet; the status may say "committing" already. */
+		int back = undo_stage(&t, false);
 		if (back >= 0)
 			back = set_change_status(set, SET_KEPT, &since);
 		if (back >= 0)
@@ -384,7 +395,7 @@ static int turn(struct set *set, const struct direction *d, bool force, unsigned
 			err_sys(err, -r, "the status cannot be written");
 	}
 	if (r < 0) {
-		(void)move_clean(&t.move);
+		(void)undo_stage(&t, !d->after);
 		set->status = d->from;
 		return r;
 	}
@@ -440,7 +451,7 @@ static int clean_temps(struct set *set)
 	if (fs_stat(set->dir, "temps", &st) == -ENOENT)
 		return 0;
 	int r = load_transaction(&t, set, &err);
-	return r < 0 ? r : move_clean(&t.move);
+	return r < 0 ? r : undo_stage(&t, set->status == SET_COMMITTED);
 }
 
 static int drop_layers_by_path(struct set *set)

@@ -272,7 +272,7 @@ static int is_as_planned(const struct move *m, const struct op *op, const struct
 }
 
 /* Makes directories that stay, and change, accessible while they do. */
-static int widen(struct move *m)
+int move_widen(struct move *m)
 {
 	for (size_t i = 0; i < m->journal->n; i++) {
 		const struct op *op = &m->journal->ops[i];
@@ -330,26 +330,37 @@ static int check_all(const struct move *m, bool after, struct err *err)
 	return 0;
 }
 
+int move_dirs(struct move *m, bool after, struct err *err)
+{
+	AUTO(place_done) struct place p = {.dir = -1};
+	/* The deepest first: a closed one is in the way of those below. */
+	for (size_t i = m->journal->n; i > 0; i--) {
+		if (!m->journal->ops[i - 1].is_dir)
+			continue;
+		int r = run_op(m, i - 1, after, false, &p);
+		if (r < 0)
+			return fail_op(&m->journal->ops[i - 1], r, err);
+	}
+	return 0;
+}
+
 int move_run(struct move *m, bool after, bool check, struct err *err)
 {
 	AUTO(place_done) struct place p = {.dir = -1};
 	int r = check ? check_all(m, after, err) : 0;
 	if (r < 0)
 		return r;
-	r = widen(m);
+	r = move_widen(m);
 	if (r < 0)
 		return err_sys(err, -r, "a directory cannot be made accessible");
-	for (size_t pass = 0; pass < 2; pass++) {
-		for (size_t k = 0; k < m->journal->n; k++) {
-			size_t i = pass ? m->journal->n - 1 - k : k;
-			if (m->journal->ops[i].is_dir != (pass == 1))
-				continue;
-			r = run_op(m, i, after, check, &p);
-			if (r < 0)
-				return fail_op(&m->journal->ops[i], r, err);
-		}
+	for (size_t i = 0; i < m->journal->n; i++) {
+		if (m->journal->ops[i].is_dir)
+			continue;
+		r = run_op(m, i, after, check, &p);
+		if (r < 0)
+			return fail_op(&m->journal->ops[i], r, err);
 	}
-	return 0;
+	return move_dirs(m, after, err);
 }
 
 /* --- Looking ------------------------------------------------------------------------------ */

@@ -54,8 +54,8 @@ int move_load(struct move *m);
 int move_run(struct move *m, bool after, bool check, struct err *err);
 /* Makes what move_run did durable. */
 int move_sync(struct move *m);
-/* Removes what lies beside far targets, and `temps`. */
-int move_clean(struct move *m);
+/* Removes what lies beside far targets, and `temps`; the state is AFTER or before. */
+int move_clean(struct move *m, bool after);
 
 /* Whether what is in the tree is still what the change set left there (AFTER) or found; positive
  * yes, 0 no: RET_PATH (borrowed) names the first that is not. SINCE: when it was put there. */

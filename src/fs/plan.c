@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/util.h"
+#include "fs/plan_internal.h"
 #include "fs/tree.h"
 #include "sys/at.h"
 
@@ -26,6 +27,11 @@ struct work {
 	bool is_far;
 	bool can_replace; /* names in LOW may be changed */
 };
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
 
 static bool replaces(const struct change *c)
 {
@@ -166,9 +172,12 @@ static int plan_change(struct plan *plan, struct layer *layer, uint32_t index,
 	struct work w = {.plan = plan, .layer = layer, .index = index, .c = c, .up = -1, .low = -1};
 	char quoted[QUOTE_SIZE];
 	int r = open_work(&w);
-	/* The times of a directory that is not ours are the kernel's business. */
-	bool skip =
-		r >= 0 && c->kind == CHANGE_NONE && layer->uid != 0 && c->before.uid != layer->uid;
+	/* The time of a directory that is not ours is the kernel's business, and so is that of one
+	 * in which somebody else worked meanwhile. */
+	bool is_theirs =
+		(layer->uid != 0 && c->before.uid != layer->uid) ||
+		((c->before.mode & 0700) == 0700 && is_later(&c->before.mtime, &layer->since));
+	bool skip = r >= 0 && c->kind == CHANGE_NONE && is_theirs;
 	if (r >= 0 && !skip)
 		r = change_path(c, &path);
 	if (r >= 0 && !skip)
@@ -258,6 +267,8 @@ int plan_layer(struct plan *plan, struct layer *layer, uint32_t index, struct ch
 			int r = plan_change(plan, layer, index, c, err);
 			if (r < 0)
 				return r;
+			if (plan->journal->n > n)
+				c->op_number = n + 1;
 			if (whole && plan->journal->n > n) {
 				r = trim(plan, c, (uint32_t)n);
 				if (r < 0)
@@ -266,5 +277,6 @@ int plan_layer(struct plan *plan, struct layer *layer, uint32_t index, struct ch
 		}
 		c = whole ? change_skip(c) : change_next(c);
 	}
-	return 0;
+	int r = plan_links(plan, layer, changes);
+	return r < 0 ? err_sys(err, -r, "the hard links cannot be prepared") : 0;
 }
