@@ -19,8 +19,9 @@ enum filter_arch { FILTER_X86_64, FILTER_AARCH64, FILTER_RISCV64, FILTER_ARCH_CO
 
 /* What is sent to the supervisor instead of being decided by registers alone. */
 enum filter_notify {
-	/* connect, listen, sendmsg, sendmmsg, and sendto with an address: every socket of the Unix
-	   family is allowed then, and which name it may reach is the supervisor's to judge. */
+	/* connect, listen, sendmsg, sendmmsg, sendto with an address, and SO_LINGER: every socket
+	   of the Unix family is allowed then, and which name it may reach is the supervisor's to
+	   judge. */
 	FILTER_NOTIFY_SOCKETS = 1 << 0,
 	FILTER_NOTIFY_SOCKET_CREATE = 1 << 1, /* socket: the supervisor makes it */
 	FILTER_NOTIFY_METADATA = 1 << 2,      /* the whole class */

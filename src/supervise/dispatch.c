@@ -18,6 +18,7 @@ static const call_handler handlers[FAMILY_COUNT] = {
 	[FAMILY_SOCKET] = handle_socket,     [FAMILY_WATCH] = handle_watch,
 	[FAMILY_XATTR] = handle_xattr,	     [FAMILY_IOCTL] = handle_interface,
 	[FAMILY_SOCKNAME] = handle_sockname, [FAMILY_RECV] = handle_recv,
+	[FAMILY_SOCKOPT] = handle_sockopt,
 };
 
 static struct verdict handle(struct call *call)

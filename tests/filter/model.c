@@ -176,6 +176,8 @@ static int judge_setsockopt(const struct filter_spec *spec, uint32_t level, uint
 {
 	if (level == SOL_NETLINK && notifies(spec, FILTER_NOTIFY_NETLINK))
 		return NOTIFY;
+	if (level == SOL_SOCKET && name == SO_LINGER && notifies(spec, FILTER_NOTIFY_SOCKETS))
+		return NOTIFY;
 	if (level == IPPROTO_IP)
 		return name == IP_OPTIONS ? EPERM : ALLOW;
 	if (level == IPPROTO_IPV6)

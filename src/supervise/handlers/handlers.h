@@ -20,6 +20,7 @@ struct verdict handle_open(struct call *call);	 /* without the base: /proc, /dev
 struct verdict handle_names(struct call *call);
 struct verdict handle_interface(struct call *call); /* ioctls that ask about interfaces */
 struct verdict handle_recv(struct call *call);	    /* with an address, where names are in play */
+struct verdict handle_sockopt(struct call *call);   /* setsockopt with SO_LINGER */
 struct verdict handle_sockname(struct call *call);  /* getsockname */
 /*
  * Whether CALL is about a route netlink socket, or one that was trapped because it might have been:
