@@ -286,8 +286,7 @@ static int drop_layers(struct set *set, const int *roots, size_t n)
 		r = journal_decode(data, len, &t.journal);
 	if (r < 0 || move_is_intact(&t.move, true, &never, &path) <= 0)
 		return r;
-	r = set_prepare_status(set, SET_COMMITTED, NULL, false);
-	return r < 0 ? r : fs_rename(set->store->io, set->dir, "status.tmp", set->dir, "status", 0);
+	return set_note_landed(set);
 }
 
 int commit_apply(struct set *set, const struct commit_options *options, struct commit_result *ret,
@@ -495,15 +494,50 @@ static int tidy(struct set *set)
 	return 0;
 }
 
-static void remove_gone(const struct store *store)
+/* What is hidden is half removed, or, if it is old enough, half made. */
+static void remove_hidden(const struct store *store)
 {
+	enum { OLD_ENOUGH_S = 60 };
 	AUTO(fs_names_done) struct fs_names names = {0};
+	struct timespec now;
 	auto_close int dir = fs_open_dir(store->dir, "changes", O_RDONLY);
 	if (dir < 0 || fs_list(dir, 1000000, &names) < 0)
 		return;
-	for (size_t i = 0; i < names.n; i++)
-		if (names.v[i][0] == '.')
+	clock_gettime(CLOCK_REALTIME, &now);
+	for (size_t i = 0; i < names.n; i++) {
+		struct stat st;
+		if (names.v[i][0] != '.' || fs_stat(dir, names.v[i], &st) < 0)
+			continue;
+		if (str_starts(names.v[i], ".gone-") ||
+		    now.tv_sec - st.st_ctim.tv_sec > OLD_ENOUGH_S)
 			(void)tree_remove(store->io, dir, names.v[i]);
+	}
+}
+
+/* One whose beginning a power failure has swallowed: nothing of it can have been put in place. */
+static bool is_stillborn(const struct store *store, const char *id)
+{
+	struct stat st;
+	auto_close int all = fs_open_dir(store->dir, "changes", O_PATH);
+	auto_close int dir = all < 0 ? all : fs_open_dir(all, id, O_PATH);
+	return dir >= 0 && fs_stat(dir, journal_name, &st) == -ENOENT;
+}
+
+static int sweep_one(const struct store *store, const char *id, struct err *err)
+{
+	AUTO(set_done) struct set set = {.dir = -1, .lock = -1};
+	int r = set_open(store, id, true, &set, err);
+	if (r == -EINVAL && is_stillborn(store, id)) {
+		auto_close int all = fs_open_dir(store->dir, "changes", O_PATH);
+		return all < 0 ? all : tree_remove(store->io, all, id);
+	}
+	if (r < 0)
+		return r == -EBUSY || r == -ENOENT ? 0 : r;
+	r = commit_recover(&set, err);
+	if (r < 0)
+		return r;
+	r = tidy(&set);
+	return r < 0 ? err_sys(err, -r, "change set %s cannot be tidied", id) : 0;
 }
 
 int commit_sweep(const struct store *store, struct err *err)
@@ -512,25 +546,15 @@ int commit_sweep(const struct store *store, struct err *err)
 	int worst = store_list(store, &names);
 	if (worst < 0)
 		return err_sys(err, -worst, "the change sets cannot be listed");
-	remove_gone(store);
+	remove_hidden(store);
 	for (size_t i = 0; i < names.n; i++) {
-		AUTO(set_done) struct set set = {.dir = -1, .lock = -1};
 		struct err e = {0};
-		int r = set_open(store, names.v[i], true, &set, &e);
-		if (r == -EBUSY || r == -ENOENT)
+		int r = sweep_one(store, names.v[i], &e);
+		if (r >= 0 || worst < 0)
 			continue;
-		if (r >= 0)
-			r = commit_recover(&set, &e);
-		if (r >= 0) {
-			r = tidy(&set);
-			if (r < 0)
-				err_sys(&e, -r, "change set %s cannot be tidied", set.id);
-		}
-		if (r < 0 && worst >= 0) {
-			worst = r;
-			if (err)
-				*err = e;
-		}
+		worst = r;
+		if (err)
+			*err = e;
 	}
 	return worst;
 }

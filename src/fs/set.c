@@ -88,6 +88,39 @@ static int read_status(struct set *set)
 	return -EINVAL;
 }
 
+/* A later time for the status as it is, from the file `landed`; what is not whole says nothing. */
+static void read_landed(struct set *set)
+{
+	auto_free char *text = NULL;
+	size_t len = 0;
+	long long sec[2] = {0};
+	long ns[2] = {0};
+	char end = 0;
+	if (set->status != SET_COMMITTED || file_read(set->dir, "landed", 256, &text, &len) < 0)
+		return;
+	if (sscanf(text, "%lld.%9ld %lld.%9ld%c", &sec[0], &ns[0], &sec[1], &ns[1], &end) != 5 ||
+	    end != '\n' || sec[0] != (long long)set->since.tv_sec || ns[0] != set->since.tv_nsec ||
+	    ns[1] < 0)
+		return;
+	set->since = (struct timespec){.tv_sec = (time_t)sec[1], .tv_nsec = ns[1]};
+}
+
+int set_note_landed(struct set *set)
+{
+	char text[120];
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	int n = snprintf(text, sizeof(text), "%lld.%09ld %lld.%09ld\n",
+			 (long long)set->since.tv_sec, set->since.tv_nsec, (long long)now.tv_sec,
+			 now.tv_nsec);
+	int r = file_prepare(set->store->io, set->dir, "landed", text, (size_t)n, false);
+	if (r >= 0)
+		r = fs_rename(set->store->io, set->dir, "landed.tmp", set->dir, "landed", 0);
+	if (r >= 0)
+		set->since = now;
+	return r;
+}
+
 static int lock_set(struct set *set)
 {
 	auto_close int fd = fs_open_file(set->dir, "lock", O_RDWR);
@@ -149,16 +182,23 @@ int set_create(const struct store *store, const struct set_info *info, struct se
 	       struct err *err)
 {
 	struct set set = {.store = store, .dir = -1, .lock = -1};
+	char hidden[64];
 	auto_close int all = fs_open_dir(store->dir, "changes", O_PATH);
 	int r = all < 0 ? all : -EEXIST;
+	/* Nobody sees it before it is locked and whole. */
 	for (int i = 0; r == -EEXIST && i < 100; i++) {
 		make_id(set.id, sizeof(set.id));
-		r = fs_make_dir(store->io, all, set.id, 0700);
+		snprintf(hidden, sizeof(hidden), ".new-%s", set.id);
+		r = fs_make_dir(store->io, all, hidden, 0700);
 	}
 	if (r >= 0) {
 		copy_info(&set.info, info);
-		set.dir = fs_open_dir(all, set.id, O_RDONLY);
+		set.dir = fs_open_dir(all, hidden, O_RDONLY);
 		r = set.dir < 0 ? set.dir : fill_new(&set);
+		if (r >= 0)
+			r = fs_rename(store->io, all, hidden, all, set.id, RENAME_NOREPLACE);
+		if (r < 0)
+			(void)tree_remove(store->io, all, hidden);
 	}
 	if (r < 0) {
 		set_done(&set);
@@ -236,7 +276,11 @@ static int load(struct set *set, const char *id, bool lock)
 		r = file_read(set->dir, "info", (size_t)16 * 1024 * 1024, &text, &len);
 	if (r >= 0)
 		r = set_info_decode(text, len, &set->info);
-	return r < 0 ? r : read_status(set);
+	if (r >= 0)
+		r = read_status(set);
+	if (r >= 0)
+		read_landed(set);
+	return r;
 }
 
 int set_open(const struct store *store, const char *id, bool lock, struct set *ret, struct err *err)

@@ -7,6 +7,7 @@
  *   status    one word and a time, replaced as a whole
  *   layers/N  upper and work directory of workdir N, and the modes that were changed to read it
  *   journal, new, old, temps    see move.h
+ *   landed    a later time for the status "committed"
  *   list      what a commit did, as `show` prints it
  *
  * A lock that is free and a status that says "in work" are the sign of a process that died.
@@ -98,6 +99,8 @@ int set_change_status(struct set *set, enum set_status status, const struct time
 int set_prepare_status(struct set *set, enum set_status status, const struct timespec *since,
 		       bool sync);
 int set_place_status(struct set *set);
+/* Says that what was committed was touched by us until now: need not survive a power failure. */
+int set_note_landed(struct set *set);
 /* Removes the whole set, which is locked by us. */
 int set_remove(struct set *set);
 int set_remove_layers(struct set *set);
