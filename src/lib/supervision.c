@@ -339,6 +339,7 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->have_getfd = m->have_getfd;
 	box->have_vm_read = m->have_vm_read;
 	box->guardian_pid = p->guardian_pid;
+	box->main_pid = p->child_pid;
 	box->uid = job->uid;
 	box->gid = job->gid;
 	box->host_uid = job->set_ids ? job->uid : geteuid();

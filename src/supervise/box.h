@@ -37,7 +37,15 @@ struct box {
 	bool as_root;		   /* started by root: acts with the task's rights only (act.h) */
 	bool have_getfd;	   /* pidfd_getfd works here */
 	bool have_vm_read;	   /* process_vm_readv works here, else /proc/PID/mem */
-	pid_t guardian_pid;	   /* as this process sees it */
+	/* Processes that have entered a domain of their own (narrow.h); written by the loop alone.
+	 */
+	struct {
+		pid_t pid;
+		unsigned long long start;
+	} narrowed[16];
+	unsigned int n_narrowed; /* atomic; more than fit: all are taken for such */
+	pid_t main_pid;		 /* the command, as this process sees it */
+	pid_t guardian_pid;	 /* as this process sees it */
 	/* Ids: what the sandbox calls UID/GID is HOST_UID/HOST_GID outside. */
 	uint32_t uid, gid;
 	uint32_t host_uid, host_gid;

@@ -22,6 +22,7 @@
 #include "base/util.h"
 #include "policy/policy.h"
 #include "supervise/box.h"
+#include "supervise/narrow.h"
 #include "supervise/pending.h"
 #include "supervise/resolve.h"
 #include "sys/proc.h"
@@ -251,6 +252,10 @@ static bool judge_abstract(struct call *call, const char *op, const struct sock_
 	ret->addr = *asked;
 	if (p->unix_allow_all || p->prot[PROT_ABSTRACT_UNIX_SOCKET_SCOPE] == PROT_DISABLED)
 		return true;
+	if (narrow_has(call)) {
+		*ret_verdict = narrow_refuse(call, op, "abstract socket", EPERM);
+		return false;
+	}
 	if (!call->on_worker) {
 		*ret_verdict = (struct verdict){.answer = ANSWER_WORKER};
 		return false;

@@ -279,6 +279,7 @@ static const struct sent_name sent_names[] = {
 	{"getsockname", FILTER_NOTIFY_NETLINK},
 	{"link", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
 	{"linkat", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
+	{"landlock_restrict_self", FILTER_NOTIFY_SOCKETS},
 	{"listen", FILTER_NOTIFY_SOCKETS},
 	{"mkdir", FILTER_NOTIFY_NAMES},
 	{"mkdirat", FILTER_NOTIFY_NAMES},

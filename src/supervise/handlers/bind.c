@@ -14,6 +14,7 @@
 #include "policy/policy.h"
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
+#include "supervise/narrow.h"
 #include "supervise/sock.h"
 
 static const char op_name[] = "bind";
@@ -111,6 +112,8 @@ struct verdict handle_bind(struct call *call)
 		return (struct verdict){.answer = ANSWER_GONE};
 	if (r < 0)
 		return verdict_errno(-r);
+	if (point.proto == NET_TCP && narrow_has(call))
+		return narrow_refuse(call, op_name, "TCP port", EACCES);
 	if (!may_bind(call->box->policy, &point))
 		return refuse(call, &asked, &point);
 	return act(call, fd, &asked);

@@ -14,6 +14,7 @@ struct verdict handle_connect(struct call *call);
 struct verdict handle_send(struct call *call); /* sendto, sendmsg, sendmmsg */
 struct verdict handle_listen(struct call *call);
 struct verdict handle_bind(struct call *call);	 /* bind and listen */
+struct verdict handle_narrow(struct call *call); /* landlock_restrict_self (narrow.c) */
 struct verdict handle_socket(struct call *call); /* UDP; all where pidfd_getfd is barred */
 struct verdict handle_open(struct call *call);	 /* without the base: /proc, /dev/pts, /dev/shm */
 /* Without the base: what makes, moves and removes names in /dev/shm. */
