@@ -20,8 +20,8 @@
 #include "net/resolver_internal.h"
 
 enum {
-	EVENTS_PER_STEP = 128,
-	DATAGRAMS_PER_EVENT = 16,
+	EVENTS_PER_STEP = 32,
+	DATAGRAMS_PER_EVENT = 8,
 	START_MS = 15000,
 };
 
