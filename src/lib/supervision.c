@@ -28,6 +28,7 @@
 #include "lib/call_reason.h"
 #include "lib/loop_thread.h"
 #include "lib/name_service.h"
+#include "net/ports.h"
 #include "policy/filter.h"
 #include "policy/net_table.h"
 #include "supervise/grants.h"
@@ -171,6 +172,9 @@ static void plan_network(struct job_request *req)
 		m->notify |= FILTER_NOTIFY_RECV | FILTER_NOTIFY_OPEN;
 	if ((m->udp || p->bind_allow.any) && !net_policy_bind_open(p))
 		m->notify |= FILTER_NOTIFY_BIND;
+	if (p->port_remap)
+		m->notify |= FILTER_NOTIFY_BIND | FILTER_NOTIFY_PEERNAME |
+			     (m->udp ? FILTER_NOTIFY_RECV : 0);
 }
 
 int supervision_plan(struct job_request *req, struct sandlock_error *err)
@@ -365,6 +369,8 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->socks = take_ptr(p->socks);
 	if (m->udp && (m->notify & FILTER_NOTIFY_BIND))
 		box->guard = sock_guard_new(box->policy);
+	if (box->policy->port_remap)
+		box->ports = ports_new();
 	return box;
 }
 

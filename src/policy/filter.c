@@ -135,6 +135,8 @@ static unsigned int notify_leaf(const struct filter_spec *spec, const struct sys
 		return LEAF_NOTIFY;
 	if (row->family == FAMILY_RECV && (spec->notify & FILTER_NOTIFY_RECV))
 		return str_eq(row->name, "recvfrom") ? LEAF_CHECK + CHECK_RECV : LEAF_NOTIFY;
+	if ((spec->notify & FILTER_NOTIFY_PEERNAME) && str_eq(row->name, "getpeername"))
+		return LEAF_NOTIFY;
 	if (spec->notify & FILTER_NOTIFY_NETLINK)
 		return netlink_leaf(row);
 	return LEAF_ALLOW;

@@ -40,6 +40,7 @@ enum filter_notify {
 	FILTER_NOTIFY_RECV = 1 << 21,
 	/* Route netlink sockets, what else they are asked, and ioctls that ask about interfaces. */
 	FILTER_NOTIFY_NETLINK = 1 << 20,
+	FILTER_NOTIFY_PEERNAME = 1 << 22, /* getpeername */
 };
 
 struct filter_spec {

@@ -6,6 +6,7 @@
 
 #include "base/util.h"
 #include "net/netlink.h"
+#include "net/ports.h"
 #include "net/resolver.h"
 #include "policy/policy.h"
 #include "supervise/places.h"
@@ -19,6 +20,7 @@ void box_release(struct box *box)
 	sock_guard_free(box->guard);
 	netlink_free(box->netlink);
 	resolver_free(box->resolver);
+	ports_unref(box->ports);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
 	filter_program_done(&box->plain_filter);

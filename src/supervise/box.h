@@ -16,6 +16,7 @@ struct policy;
 struct task;
 struct names;
 struct netlink;
+struct ports;
 struct places;
 struct resolver;
 struct sock_guard;
@@ -29,6 +30,7 @@ struct box {
 	struct grants grants;
 	struct sock_table *socks;  /* owned (sock.h) */
 	struct sock_guard *guard;  /* owned (sock.h): of UDP ports; NULL: none is needed */
+	struct ports *ports;	   /* a reference: --port-remap; NULL: no ports of its own */
 	struct netlink *netlink;   /* owned; made with the first socket; NULL: none yet */
 	unsigned int notify;	   /* enum filter_notify bits: what is mediated */
 	struct resolver *resolver; /* owned (net/resolver.h); NULL: no rule has a name */

@@ -38,7 +38,7 @@ struct supervised {
 	/* atomic: one of what REFS hold, one of the loop's fetched events */
 	unsigned int memory_refs;
 	bool removed;
-	struct task tasks[TASKS_KEPT]; /* the loop's alone, by the number's low bits */
+	struct task tasks[TASKS_KEPT];	     /* the loop's alone, by the number's low bits */
 	struct supervisor_guest *own_guests; /* of box_attach, by their NEXT_OWN */
 	size_t n_waiting;
 	size_t n_working;	/* pieces in the pool */

@@ -276,6 +276,7 @@ static const struct sent_name sent_names[] = {
 	{"connect", FILTER_NOTIFY_SOCKETS},
 	{"creat", FILTER_NOTIFY_OPEN},
 	{"inotify_add_watch", FILTER_NOTIFY_WATCH},
+	{"getpeername", FILTER_NOTIFY_PEERNAME},
 	{"getsockname", FILTER_NOTIFY_NETLINK},
 	{"link", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
 	{"linkat", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},

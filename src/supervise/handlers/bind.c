@@ -16,6 +16,7 @@
 #include "supervise/handlers/handlers.h"
 #include "supervise/narrow.h"
 #include "supervise/sock.h"
+#include "supervise/sock_remap.h"
 
 static const char op_name[] = "bind";
 
@@ -93,6 +94,7 @@ struct verdict handle_bind(struct call *call)
 	struct sock_info info;
 	struct sock_addr asked;
 	struct net_point point;
+	struct verdict verdict;
 	if (!str_eq(call->row->name, op_name))
 		return handle_listen(call);
 	int fd = sock_copy(call, call_int(call, 0));
@@ -116,5 +118,7 @@ struct verdict handle_bind(struct call *call)
 		return narrow_refuse(call, op_name, "TCP port", EACCES);
 	if (!may_bind(call->box->policy, &point))
 		return refuse(call, &asked, &point);
+	if (sock_remap_bind(call, fd, &asked, &point, &verdict))
+		return verdict;
 	return act(call, fd, &asked);
 }

@@ -22,7 +22,7 @@ struct verdict handle_names(struct call *call);
 struct verdict handle_interface(struct call *call); /* ioctls that ask about interfaces */
 struct verdict handle_recv(struct call *call);	    /* with an address, where names are in play */
 struct verdict handle_sockopt(struct call *call);   /* setsockopt with SO_LINGER */
-struct verdict handle_sockname(struct call *call);  /* getsockname */
+struct verdict handle_sockname(struct call *call);  /* getsockname, getpeername */
 /*
  * Whether CALL is about a route netlink socket, or one that was trapped because it might have been:
  * RET is the answer then. Asked before the others.
