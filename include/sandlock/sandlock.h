@@ -239,8 +239,9 @@ SANDLOCK_API int sandlock_kill(struct sandlock_process *process);
 /* Sends SIG to the command's process group (unsupervised: to the command alone). */
 SANDLOCK_API int sandlock_signal(struct sandlock_process *process, int sig);
 /*
- * Kills what is left, waits for its end, releases everything. NULL is fine. A sandbox belongs to the
- * process that started it: in a fork of that process this does nothing, and sandlock_wait fails.
+ * Kills what is left, waits for its end, releases everything. NULL is fine. A sandbox belongs to
+ * the process that started it: in a fork of that process this does nothing, and sandlock_wait
+ * fails.
  */
 SANDLOCK_API void sandlock_process_free(struct sandlock_process *process);
 /* The rungs in use as one JSON object: base, view, protections, waivers. Owned by the caller. */

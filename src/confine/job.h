@@ -208,7 +208,7 @@ struct job {
 	int null_fd;
 	int ctl; /* guardian's end of the control socket */
 	int host_pidfd;
-	int lock_fd;	      /* held open for as long as the guardian lives; -1: none */
+	int lock_fd;		/* held open for as long as the guardian lives; -1: none */
 	struct job_entry entry; /* in the registry of live sandboxes */
 	int tmp_fd;		/* directory that holds TMP_NAME; -1: none */
 	const char *tmp_name;	/* private TMPDIR to be made there */

@@ -7,28 +7,14 @@
 #include "supervise/narrow.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/util.h"
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
 #include "supervise/own.h"
-#include "sys/at.h"
+#include "sys/proc.h"
 
 enum { ANCESTORS_MAX = 4096 };
-
-static pid_t group_of(pid_t tid)
-{
-	char path[40];
-	char text[4096];
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	ssize_t n = at_read_file(AT_FDCWD, path, text, sizeof(text));
-	const char *line = n > 0 ? strstr(text, "\nTgid:") : NULL;
-	return line ? (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10) : -1;
-}
 
 struct verdict handle_narrow(struct call *call)
 {
@@ -40,7 +26,7 @@ struct verdict handle_narrow(struct call *call)
 		return verdict_errno(EPERM);
 	if (n > ARRAY_SIZE(box->narrowed))
 		return verdict_continue();
-	pid_t pid = group_of(call->tid);
+	pid_t pid = proc_group(call->tid);
 	/* Who cannot be named makes all of them suspect. */
 	if (pid <= 0 || own_parent(pid, &parent, &start) < 0)
 		n = ARRAY_SIZE(box->narrowed);
@@ -67,7 +53,7 @@ bool narrow_has(const struct call *call)
 	unsigned int n = __atomic_load_n(&box->n_narrowed, __ATOMIC_ACQUIRE);
 	if (n == 0)
 		return false;
-	pid_t pid = n > ARRAY_SIZE(box->narrowed) ? -1 : group_of(call->tid);
+	pid_t pid = n > ARRAY_SIZE(box->narrowed) ? -1 : proc_group(call->tid);
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
 		pid_t parent = 0;
 		unsigned long long start = 0;

@@ -16,6 +16,7 @@
 
 #include "base/util.h"
 #include "supervise/supervisor_internal.h"
+#include "sys/at.h"
 
 #define LOOK_MS	       10  /* how often a waiting task is looked at, where few wait */
 #define LOOK_CROWD     64  /* that many more make it so much rarer */
@@ -170,11 +171,8 @@ static int signal_answer(struct waiting *w)
 	char path[40];
 	char text[4096];
 	snprintf(path, sizeof(path), "/proc/%d/status", w->call.tid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (n <= 0)
+	if (at_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
 		return 0;
-	text[n] = '\0';
 	uint64_t blocked = status_mask(text, "\nSigBlk:");
 	uint64_t own = status_mask(text, "\nSigPnd:") & ~blocked;
 	uint64_t shared = status_mask(text, "\nShdPnd:") & ~blocked;

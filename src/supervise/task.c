@@ -18,6 +18,8 @@
 #include "supervise/box.h"
 #include "supervise/call.h"
 #include "supervise/supervisor_internal.h"
+#include "sys/at.h"
+#include "sys/proc.h"
 
 bool call_is_alive(const struct call *call)
 {
@@ -36,9 +38,9 @@ static ssize_t transfer_by_file(const struct call *call, uint64_t addr, void *in
 {
 	char path[40];
 	snprintf(path, sizeof(path), "/proc/%d/mem", call->tid);
-	auto_close int fd = open(path, (in ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+	auto_close int fd = at_open_entry(AT_FDCWD, path, in ? O_RDONLY : O_WRONLY, 0);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -EACCES;
+		return fd == -ENOENT ? -ESRCH : -EACCES;
 	if (addr > INT64_MAX)
 		return -EFAULT;
 	ssize_t r = in ? pread(fd, in, n, (off_t)addr) : pwrite(fd, out, n, (off_t)addr);
@@ -125,21 +127,6 @@ ssize_t call_read_str(struct call *call, uint64_t addr, char *ret_text, size_t s
 	return r;
 }
 
-/* The number of the task's group, from its status; kernels before 6.9 have no pidfd of a thread. */
-static pid_t thread_group(pid_t tid)
-{
-	char path[40];
-	char text[1024];
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	const char *line = strstr(text, "\nTgid:");
-	return line ? (pid_t)strtol(line + 6, NULL, 10) : -1;
-}
-
 /*
  * Where the call's task may be kept: by the loop's thread only. A task that is gone shows by ESRCH;
  * its number cannot have been given to the caller before.
@@ -185,7 +172,8 @@ int call_pidfd(struct call *call)
 	auto_close int fd = (int)syscall(SYS_pidfd_open, call->tid, PIDFD_THREAD);
 	bool exact = fd >= 0;
 	if (fd < 0 && errno == EINVAL) {
-		pid_t group = thread_group(call->tid);
+		/* Kernels before 6.9 have no pidfd of a thread. */
+		pid_t group = proc_group(call->tid);
 		fd = group > 0 ? (int)syscall(SYS_pidfd_open, group, 0) : -1;
 	}
 	if (fd < 0)
@@ -234,11 +222,11 @@ int call_fd_path(struct call *call, int fd)
 		snprintf(path, sizeof(path), "/proc/%d/cwd", call->tid);
 	else
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", call->tid, fd);
-	auto_close int copy = open(path, O_PATH | O_CLOEXEC);
-	if (copy < 0 && errno == ENOENT)
+	auto_close int copy = at_open(AT_FDCWD, path, 0, 0);
+	if (copy == -ENOENT)
 		return fd == AT_FDCWD ? -ENOENT : -EBADF;
 	if (copy < 0)
-		return errno == EPERM ? -EACCES : -errno;
+		return copy == -EPERM ? -EACCES : copy;
 	if (!call_is_alive(call))
 		return -ESRCH;
 	return take_fd(&copy);
