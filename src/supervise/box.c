@@ -14,6 +14,8 @@
 
 void box_release(struct box *box)
 {
+	for (unsigned int i = 0; i < box->n_narrowed && i < ARRAY_SIZE(box->narrowed); i++)
+		util_close(box->narrowed[i].ruleset);
 	grants_done(&box->grants);
 	util_close(box->root_plus_one - 1);
 	sock_table_free(box->socks);

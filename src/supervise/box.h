@@ -44,6 +44,7 @@ struct box {
 	struct {
 		pid_t pid;
 		unsigned long long start;
+		int ruleset; /* owned: a copy of the descriptor that it was entered by */
 	} narrowed[16];
 	unsigned int n_narrowed; /* atomic; more than fit: all are taken for such */
 	pid_t main_pid;		 /* the command, as this process sees it */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks that have confined themselves further with Landlock: an inner sandbox without a supervisor
- * of its own, say. The supervisor cannot see what their own domain forbids, so what it does for
- * others it does not do for them where Landlock would have judged it.
+ * of its own, say. What the supervisor does for others where Landlock would have judged it, it
+ * leaves to the kernel for them, or does it under the same rules.
  */
 #pragma once
 
@@ -12,5 +12,10 @@
 
 /* Whether the caller, or a process that it descends from, has done so. */
 bool narrow_has(const struct call *call);
-/* Refuses with CODE because of that; WHAT: "TCP port". */
+/* Refuses with CODE because of that; WHAT: "abstract socket". */
 struct verdict narrow_refuse(struct call *call, const char *op, const char *what, int code);
+/*
+ * Returns FN(ARG), run under the rulesets that the caller is under, in a thread of its own where
+ * there are any; EACCES where they are not known or cannot be entered.
+ */
+int narrow_run(const struct call *call, int (*fn)(void *arg), void *arg);

@@ -15,7 +15,6 @@
 #include "net/names.h"
 #include "policy/policy.h"
 #include "supervise/box.h"
-#include "supervise/narrow.h"
 #include "supervise/sock.h"
 #include "supervise/sock_dns.h"
 #include "supervise/sock_remap.h"
@@ -242,10 +241,6 @@ bool sock_judge_inet(struct call *call, const char *op, const struct sock_info *
 	int r = sock_inet_read(info, asked, !connects, &point, &ret->addr);
 	if (r < 0) {
 		*ret_verdict = verdict_errno(-r);
-		return false;
-	}
-	if (point.proto == NET_TCP && narrow_has(call)) {
-		*ret_verdict = narrow_refuse(call, op, "TCP port", EACCES);
 		return false;
 	}
 	if (sock_dns_is_server(call->box, &point))

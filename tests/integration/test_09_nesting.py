@@ -153,7 +153,7 @@ for port in map(int, sys.argv[1:]):
 
 @pytest.mark.parametrize("view", ["auto", "notify"])
 def test_inner_rules_bind_what_the_outer_supervisor_would_do(place, view):
-    """Its own domain is unknown to the outer supervisor, which therefore does less for it."""
+    """The outer supervisor does for it what its own domain would allow, or leaves it to the kernel."""
     a, b = place.dir("a"), place.dir("b")
     (a / "file").write_text("x")
     harness.USER.own(a)
@@ -164,12 +164,17 @@ def test_inner_rules_bind_what_the_outer_supervisor_would_do(place, view):
         # The control: without an inner sandbox the outer one's rules are what counts.
         r = harness.run([*outer(*flags), "--", harness.PYTHON, "-c", text, str(port)])
         assert ok(r).out == "connected\n"
-        # Inside, with no TCP rule at all, and with one that the outer supervisor cannot see.
-        for more in ([], ["--net-allow", f"tcp://:{port}"]):
+        for more, out in (([], "EACCES"), (["--net-allow", "tcp://:1"], "EACCES"),
+                          (["--net-allow", f"tcp://:{port}"], "connected")):
             inner = outer("--no-supervisor", "--quiet", *more)
             r = harness.run([*outer(*flags), "--", *inner, "--", harness.PYTHON, "-c", text,
                              str(port)])
-            assert ok(r).out == "EACCES\n"
+            assert ok(r).out == out + "\n"
+        # An orphan has lost its ancestors: nobody knows its rules.
+        orphan = f"(setsid {harness.PYTHON} -c '{text}' {port} > {a}/out 2>&1 &); sleep 1; cat {a}/out"
+        inner = outer("--no-supervisor", "--quiet", "-w", str(a), "--net-allow", f"tcp://:{port}")
+        r = harness.run([*outer(*flags), "--", *inner, "--", "/bin/sh", "-c", orphan])
+        assert ok(r).out == "EACCES\n"
     move = f"import os\nos.rename('{a}/file', '{b}/file')\n"
     inner = outer("--no-supervisor", "--quiet", "-r", str(a), "-r", str(b))
     r = harness.run([*outer(*flags), "--", *inner, "--", harness.PYTHON, "-c", move])

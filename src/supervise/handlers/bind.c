@@ -76,17 +76,31 @@ static int read_address(const struct sock_info *info, struct sock_addr *asked,
 	return sock_inet_read(info, asked, false, ret_point, &form);
 }
 
+struct bind_args {
+	const struct box *box;
+	int fd;
+	const struct sock_addr *addr;
+};
+
+static int bind_now(void *arg)
+{
+	const struct bind_args *a = arg;
+	struct sock_ids ids;
+	if (!sock_ids_begin(a->box, &ids))
+		return EACCES;
+	int r = bind(a->fd, &a->addr->sa, a->addr->len);
+	int code = r < 0 ? errno : 0;
+	sock_ids_end(&ids);
+	return code;
+}
+
 static struct verdict act(struct call *call, int fd, const struct sock_addr *addr)
 {
-	struct sock_ids ids;
+	struct bind_args args = {call->box, fd, addr};
 	if (!call_is_alive(call))
 		return (struct verdict){.answer = ANSWER_GONE};
-	if (!sock_ids_begin(call->box, &ids))
-		return verdict_errno(EACCES);
-	int r = bind(fd, &addr->sa, addr->len);
-	int code = errno;
-	sock_ids_end(&ids);
-	return verdict_result(r, code);
+	int code = narrow_run(call, bind_now, &args);
+	return code ? verdict_errno(code) : verdict_value(0);
 }
 
 struct verdict handle_bind(struct call *call)
@@ -114,8 +128,6 @@ struct verdict handle_bind(struct call *call)
 		return (struct verdict){.answer = ANSWER_GONE};
 	if (r < 0)
 		return verdict_errno(-r);
-	if (point.proto == NET_TCP && narrow_has(call))
-		return narrow_refuse(call, op_name, "TCP port", EACCES);
 	if (!may_bind(call->box->policy, &point))
 		return refuse(call, &asked, &point);
 	if (sock_remap_bind(call, fd, &asked, &point, &verdict))
