@@ -207,29 +207,43 @@ int tree_copy_shell(const struct tree_copy *how, int dir, const char *name, int 
 }
 
 /* What overlayfs wrote on a file that becomes one of the host's. */
+static int strip_names(const struct tree_copy *how, int fd, const char *names, size_t len)
+{
+	for (const char *x = names; x < names + len; x += strlen(x) + 1) {
+		int r = str_starts(x, "user.overlay.") ? fs_remove_xattr(how->io, fd, x) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int strip(const struct tree_copy *how, int dir, const char *name, const struct stat *st)
 {
 	auto_free char *names = NULL;
 	size_t len = 0;
 	if (S_ISLNK(st->st_mode) || !how->layer)
 		return 0;
-	auto_close int fd = fs_open_any(dir, name);
-	int r = fd < 0 ? fd : fs_xattr_names(fd, &names, &len);
+	int r = fs_xattr_names_of(dir, name, &names, &len);
 	if (r < 0)
 		return r == -ENOTSUP ? 0 : r;
-	bool stripped = false;
-	mode_t mode = mode_of(how, st);
-	for (const char *x = names; r >= 0 && x < names + len; x += strlen(x) + 1) {
-		if (!str_starts(x, "user.overlay."))
-			continue;
-		if (!stripped && (st->st_mode & 0200) == 0)
-			r = fs_set_mode(how->io, fd, (st->st_mode & 07777) | 0600);
-		stripped = true;
-		r = r < 0 ? r : fs_remove_xattr(how->io, fd, x);
+	bool marked = false;
+	for (const char *x = names; x < names + len; x += strlen(x) + 1)
+		marked = marked || str_starts(x, "user.overlay.");
+	mode_t mode = mode_of(how, st) & 07777;
+	mode_t now = st->st_mode & 07777;
+	if (!marked && mode == now)
+		return 0;
+	auto_close int fd = fs_open_any(dir, name);
+	if (fd < 0)
+		return fd;
+	/* Attributes want the owner's write permission. */
+	if (marked && !(now & 0200)) {
+		now |= 0600;
+		r = fs_set_mode(how->io, fd, now);
 	}
-	if (r >= 0 && ((mode ^ st->st_mode) & 07777 || (stripped && !(st->st_mode & 0200))))
-		r = fs_set_mode(how->io, fd, mode & 07777);
-	return r;
+	if (r >= 0)
+		r = strip_names(how, fd, names, len);
+	return r >= 0 && now != mode ? fs_set_mode(how->io, fd, mode) : r;
 }
 
 static int copy_file(const struct tree_copy *how, int dir, const char *name, int dir2,
