@@ -82,6 +82,8 @@ enum {
 	WORKING_MAX = 32,  /* pieces of one sandbox in the pool */
 	POOL_THREADS = 8,
 	POOL_SHARE = 6, /* of them, for one sandbox: whose work hangs leaves some to the others */
+	POOL_THREADS_MAX = 256, /* with those that are held */
+	POOL_HELD_MS = 250,
 	POOL_TIMEOUT_MS = 30000,
 };
 
