@@ -136,7 +136,7 @@ static void wait_for(struct walk *w, struct change *c)
 {
 	if (w->n_todo == w->room) {
 		w->room = w->room ? w->room * 2 : 64;
-		w->todo = xrealloc(w->todo, w->room, sizeof(*w->todo));
+		w->todo = xrealloc(w->todo, w->room, sizeof(struct change *));
 	}
 	w->todo[w->n_todo++] = c;
 }
@@ -365,8 +365,9 @@ static int scan_root(struct walk *w)
 	struct stat up;
 	struct stat low;
 	int r = fs_stat(w->layer->upper, "", &up);
-	if (r == 0)
-		r = fs_stat(w->layer->lower, "", &low);
+	if (r < 0)
+		return r;
+	r = fs_stat(w->layer->lower, "", &low);
 	if (r < 0)
 		return r;
 	struct change *root = xnew(struct change);

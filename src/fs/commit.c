@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "fs/file.h"
+#include "fs/format.h"
 #include "fs/move.h"
 #include "fs/tree.h"
 #include "sys/at.h"
@@ -150,6 +151,35 @@ static int write_journal(struct transaction *t, struct err *err)
 	return move_stage(&t->move, true, err);
 }
 
+enum { LIST_MAX = 64 * 1024 * 1024 };
+
+static int add_to_list(void *data, const char *text, size_t len)
+{
+	return buf_add(data, text, len);
+}
+
+/* For `show`, later. A list that is too long is left out: nothing depends on it. */
+static int write_list(struct set *set, struct set_changes *sc)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT(LIST_MAX);
+	const struct fs_io *io = set->store->io;
+	if (format_changes(FORMAT_TEXT, sc, &set->info, add_to_list, &text, NULL) < 0)
+		return 0;
+	int r = file_prepare(io, set->dir, "list", text.data, text.len, false);
+	return r < 0 ? r : fs_rename(io, set->dir, "list.tmp", set->dir, "list", 0);
+}
+
+int commit_show_list(const struct set *set, int (*out)(void *data, const char *text, size_t len),
+		     void *data, struct err *err)
+{
+	auto_free char *text = NULL;
+	size_t len = 0;
+	int r = file_read(set->dir, "list", LIST_MAX, &text, &len);
+	if (r >= 0)
+		r = out(data, text, len);
+	return r < 0 ? err_sys(err, -r, "the list of change set %s cannot be shown", set->id) : 0;
+}
+
 /* Everything that was staged, the journal and the status become durable by one sync. */
 static int begin(struct transaction *t, struct err *err)
 {
@@ -214,9 +244,8 @@ static int make_plan(struct transaction *t, const struct set_changes *sc,
 	return r;
 }
 
-static int apply(struct set *set, const struct set_changes *sc,
-		 const struct commit_options *options, struct commit_result *result,
-		 struct err *err)
+static int apply(struct set *set, struct set_changes *sc, const struct commit_options *options,
+		 struct commit_result *result, struct err *err)
 {
 	AUTO(transaction_done) struct transaction t;
 	struct timespec since = set->since;
@@ -225,6 +254,11 @@ static int apply(struct set *set, const struct set_changes *sc,
 	int r = make_plan(&t, sc, options, result, err);
 	if (r >= 0 && t.journal.n == 0)
 		return remove_journal(set);
+	if (r >= 0) {
+		r = write_list(set, sc);
+		if (r < 0)
+			err_sys(err, -r, "the list of the changes cannot be written");
+	}
 	if (r >= 0)
 		r = write_journal(&t, err);
 	if (r >= 0)
@@ -245,9 +279,8 @@ static int apply(struct set *set, const struct set_changes *sc,
 }
 
 /* A part becomes a set of its own, whose journal is all that it has. */
-static int apply_part(struct set *set, const struct set_changes *sc,
-		      const struct commit_options *options, struct commit_result *result,
-		      struct err *err)
+static int apply_part(struct set *set, struct set_changes *sc, const struct commit_options *options,
+		      struct commit_result *result, struct err *err)
 {
 	AUTO(set_done) struct set part = {.dir = -1, .lock = -1};
 	int r = set_create(set->store, &set->info, &part, err);

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/util.h"
+#include "fs/file.h"
 #include "sys/at.h"
 
 static const char modes_name[] = "modes";
@@ -49,9 +50,10 @@ static int read_modes(struct layer *layer)
 		char *end = strchr(line, '\n');
 		if (!end)
 			return used == sizeof(line) - 1 ? -EINVAL : 0;
-		unsigned long long ino = 0;
-		unsigned int mode = 0;
-		if (sscanf(line, "%llu %o\n", &ino, &mode) != 2)
+		const char *p = line;
+		uint64_t ino = 0;
+		uint64_t mode = 0;
+		if (!file_number(&p, 10, ' ', &ino) || !file_number(&p, 8, '\n', &mode))
 			return -EINVAL;
 		if (!find_mode(layer, (ino_t)ino))
 			add_mode(layer, (ino_t)ino, (mode_t)mode & 07777);

@@ -34,12 +34,12 @@ static void collect(struct changes *changes, struct group *g)
 			continue;
 		if (g->n == g->room) {
 			g->room = g->room ? g->room * 2 : 64;
-			g->nodes = xrealloc(g->nodes, g->room, sizeof(*g->nodes));
+			g->nodes = xrealloc(g->nodes, g->room, sizeof(struct change *));
 		}
 		g->nodes[g->n++] = c;
 	}
 	if (g->n)
-		qsort(g->nodes, g->n, sizeof(*g->nodes), by_inode);
+		qsort(g->nodes, g->n, sizeof(struct change *), by_inode);
 }
 
 /* The op that brings C about; NULL: none does. */

@@ -69,20 +69,22 @@ static int read_status(struct set *set)
 {
 	auto_free char *text = NULL;
 	size_t len = 0;
-	char word[16];
-	long long sec = 0;
-	long ns = 0;
-	char end = 0;
 	int r = file_read(set->dir, "status", 256, &text, &len);
 	if (r < 0)
 		return r;
-	if (sscanf(text, "%15s %lld.%9ld%c", word, &sec, &ns, &end) != 4 || end != '\n' || ns < 0)
+	char *blank = strchr(text, ' ');
+	if (!blank)
+		return -EINVAL;
+	*blank = '\0';
+	const char *at = blank + 1;
+	struct timespec since;
+	if (!file_time(&at, '\n', &since) || *at)
 		return -EINVAL;
 	for (size_t i = 0; i < SET_STATUS_COUNT; i++) {
-		if (!str_eq(word, status_names[i]))
+		if (!str_eq(text, status_names[i]))
 			continue;
 		set->status = (enum set_status)i;
-		set->since = (struct timespec){.tv_sec = (time_t)sec, .tv_nsec = ns};
+		set->since = since;
 		return 0;
 	}
 	return -EINVAL;
@@ -93,16 +95,14 @@ static void read_landed(struct set *set)
 {
 	auto_free char *text = NULL;
 	size_t len = 0;
-	long long sec[2] = {0};
-	long ns[2] = {0};
-	char end = 0;
+	struct timespec of;
+	struct timespec later;
 	if (set->status != SET_COMMITTED || file_read(set->dir, "landed", 256, &text, &len) < 0)
 		return;
-	if (sscanf(text, "%lld.%9ld %lld.%9ld%c", &sec[0], &ns[0], &sec[1], &ns[1], &end) != 5 ||
-	    end != '\n' || sec[0] != (long long)set->since.tv_sec || ns[0] != set->since.tv_nsec ||
-	    ns[1] < 0)
-		return;
-	set->since = (struct timespec){.tv_sec = (time_t)sec[1], .tv_nsec = ns[1]};
+	const char *at = text;
+	if (file_time(&at, ' ', &of) && file_time(&at, '\n', &later) && !*at &&
+	    of.tv_sec == set->since.tv_sec && of.tv_nsec == set->since.tv_nsec)
+		set->since = later;
 }
 
 int set_note_landed(struct set *set)
