@@ -43,7 +43,11 @@ static ssize_t transfer_by_file(const struct call *call, uint64_t addr, void *in
 		return fd == -ENOENT ? -ESRCH : -EACCES;
 	if (addr > INT64_MAX)
 		return -EFAULT;
-	ssize_t r = in ? pread(fd, in, n, (off_t)addr) : pwrite(fd, out, n, (off_t)addr);
+	ssize_t r = 0;
+	if (in)
+		r = pread(fd, in, n, (off_t)addr);
+	else if (out)
+		r = pwrite(fd, out, n, (off_t)addr);
 	return r < 0 ? (errno == EIO ? -EFAULT : -errno) : r;
 }
 
