@@ -142,12 +142,22 @@ static int query_sizes(struct supervisor *sup)
 	return 0;
 }
 
+/* What is done under it takes a moment: a spin is shorter than a sleep. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 struct supervisor *supervisor_new(void)
 {
 	struct supervisor *sup = xnew(struct supervisor);
 	sup->refs = 1;
 	sup->pool_timeout_ms = POOL_TIMEOUT_MS;
-	pthread_mutex_init(&sup->lock, NULL);
+	init_lock(&sup->lock);
 	sup->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event none;
 	/* A wait that an outer filter refuses is met now: the loop could not live without it. */
