@@ -3,8 +3,11 @@
 the attacker gave them (hk-N).
 """
 
+import os
+
 import pytest
 
+import harness
 from checks import ok, python
 
 SUPERVISED = ["base", "nobase"]
@@ -68,3 +71,60 @@ except OSError as e:
 """
     expected = ["1 0", "0 0", "0 0", "0 0", "1 5", "EINVAL"]
     assert ok(python([], text, mode=mode)).lines == expected
+
+
+WAITERS = """
+import collections, errno, fcntl, os, sys
+fd = os.open(sys.argv[1] + "/lock", os.O_CREAT | os.O_RDWR)
+fcntl.flock(fd, fcntl.LOCK_EX)
+pids = []
+for _ in range(80):
+    pids.append(os.fork())
+    if pids[-1] == 0:
+        os.close(fd)
+        own = os.open(sys.argv[1] + "/lock", os.O_RDWR)
+        try:
+            fcntl.flock(own, fcntl.LOCK_EX)
+        except OSError as e:
+            os._exit(e.errno)
+        os._exit(0)
+codes = collections.Counter()
+for _ in range(80 - int(sys.argv[2])):
+    codes[os.waitstatus_to_exitcode(os.wait()[1])] += 1
+os.close(fd)
+for _ in range(int(sys.argv[2])):
+    codes[os.waitstatus_to_exitcode(os.wait()[1])] += 1
+print(codes[0], codes[errno.EAGAIN])
+"""
+
+
+@pytest.mark.parametrize("mode", SUPERVISED)
+def test_hk_3_calls_that_wait_leave_the_host_descriptors(place, mode):
+    """Each keeps one of the supervisor's: a sandbox has a quarter of what there can be."""
+    work = place.dir("work")
+    argv = harness.MODES[mode].command(["-w", work], [harness.PYTHON, "-c", WAITERS, work, "50"])
+    result = ok(harness.run(["/bin/sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *argv]))
+    assert result.out == "50 30\n"
+
+
+@pytest.mark.parametrize("flags", [[], ["--view", "notify"]], ids=str)
+def test_hk_4_connect_searches_directories_with_the_rights_of_the_task(is_root, place, flags):
+    """What lies in a directory of root's is nothing that connect may tell its user."""
+    if not is_root:
+        return
+    shut = place.dir("shut", 0o700)
+    (shut / "file").touch()
+    os.chown(shut, 0, 0)
+    text = f"""
+import errno, socket
+for name in ("file", "none", "."):
+    try:
+        socket.socket(socket.AF_UNIX).connect({str(shut)!r} + "/" + name)
+    except OSError as e:
+        print(errno.errorcode[e.errno])
+"""
+    uid = harness.USER.uid
+    argv = [harness.INSTALLED.sandlock, "run", *flags, *harness.SYSTEM, "--user", f"{uid}:{uid}", "--",
+            harness.PYTHON, "-c", text]
+    result = ok(harness.run(argv, account=harness.ROOT_USER))
+    assert result.lines == ["EACCES"] * 3
