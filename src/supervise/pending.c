@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/util.h"
@@ -121,6 +122,21 @@ static void on_ready(struct supervisor *sup, struct watch *watch, uint32_t event
 	}
 }
 
+/*
+ * Each waiting call holds a descriptor or more of this process, which may be a host that needs its
+ * own: a sandbox gets a quarter of what there can be, all together half.
+ */
+static bool has_room(const struct supervisor *sup, const struct supervised *sv)
+{
+	struct rlimit limit;
+	size_t most = WAITING_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || sv->removed)
+		return false;
+	if (limit.rlim_cur / 4 < most)
+		most = (size_t)limit.rlim_cur / 4;
+	return sv->n_waiting < most && sup->n_waiting < limit.rlim_cur / 2;
+}
+
 struct verdict call_wait(struct call *call, const struct pending_op *op)
 {
 	struct supervised *sv = supervised_of(call);
@@ -129,7 +145,7 @@ struct verdict call_wait(struct call *call, const struct pending_op *op)
 	struct pending_op copy = *op;
 	if (lock)
 		pthread_mutex_lock(&sup->lock);
-	bool room = sv->n_waiting < WAITING_MAX && !sv->removed;
+	bool room = has_room(sup, sv);
 	if (room) {
 		struct waiting *w = xnew(struct waiting);
 		w->watch.fn = on_ready;

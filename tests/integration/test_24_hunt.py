@@ -94,7 +94,7 @@ for _ in range(80 - int(sys.argv[2])):
 os.close(fd)
 for _ in range(int(sys.argv[2])):
     codes[os.waitstatus_to_exitcode(os.wait()[1])] += 1
-print(codes[0], codes[errno.EAGAIN])
+print(codes[0], codes[errno.ENOLCK])
 """
 
 

@@ -599,6 +599,9 @@ static void test_death_while_waiting(void **state)
 
 int main(void)
 {
+	/* How many calls may wait is a part of how many descriptors there can be. */
+	struct rlimit limit = {4 * WAITING_MAX, 4 * WAITING_MAX};
+	struct rlimit old;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_waiting),
@@ -612,5 +615,9 @@ int main(void)
 		cmocka_unit_test(test_end_during_work),
 		cmocka_unit_test(test_death_while_waiting),
 	};
+	getrlimit(RLIMIT_NOFILE, &old);
+	limit.rlim_max = old.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
