@@ -128,3 +128,25 @@ for name in ("file", "none", "."):
             harness.PYTHON, "-c", text]
     result = ok(harness.run(argv, account=harness.ROOT_USER))
     assert result.lines == ["EACCES"] * 3
+
+
+EVERYBODYS = ["/proc/locks", "/proc/sysvipc", "/proc/sysvipc/shm", "/proc/self/../locks"]
+
+
+@pytest.mark.parametrize("flags,answer", [
+    ([], "EACCES"), (["-r", "/proc"], "EACCES"), (["-r", "/"], "EACCES"),
+    (["-r", "/proc/locks", "-r", "/proc/sysvipc"], "opened"),
+], ids=str)
+def test_hk_5_lists_of_what_other_programs_have(flags, answer):
+    """Without namespaces they show everybody's locks and shared memory."""
+    text = f"""
+import errno, os
+for path in {EVERYBODYS}:
+    try:
+        os.close(os.open(path, os.O_RDONLY))
+        print("opened")
+    except OSError as e:
+        print(errno.errorcode[e.errno])
+"""
+    assert ok(python(flags, text, mode="nobase")).lines == [answer] * len(EVERYBODYS)
+    assert ok(python([], text, mode="base")).lines == ["opened"] * len(EVERYBODYS)
