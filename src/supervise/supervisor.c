@@ -295,15 +295,14 @@ int supervisor_add_take(struct supervisor *sup, struct box *box)
 	/* Wake-ups on the caller's processor; kernels before 6.7 know nothing of it. */
 	ioctl(box->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags);
 	pthread_mutex_lock(&sup->lock);
-	sv->memory_refs++;
 	sv->sup = sup;
 	sv->watch.fn = on_listener;
 	int r = epoll_ctl(sup->epoll_fd, EPOLL_CTL_ADD, box->listener, &ev) < 0 ? -errno : 0;
+	if (r == 0)
+		sv->memory_refs++; /* nobody else knows it yet: the lock holds the loop off */
 	pthread_mutex_unlock(&sup->lock);
-	if (r < 0) {
-		put_memory(sv);
+	if (r < 0)
 		box_free(box);
-	}
 	return r;
 }
 

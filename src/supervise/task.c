@@ -32,45 +32,47 @@ bool call_is_alive(const struct call *call)
 	return r == 0;
 }
 
+enum direction { FROM_TASK, TO_TASK };
+
 /* One transfer of up to N bytes through /proc/TID/mem, where process_vm_readv is barred. */
-static ssize_t transfer_by_file(const struct call *call, uint64_t addr, void *in, const void *out,
-				size_t n)
+static ssize_t transfer_by_file(const struct call *call, enum direction way, uint64_t addr,
+				void *data, size_t n)
 {
 	char path[40];
 	snprintf(path, sizeof(path), "/proc/%d/mem", call->tid);
-	auto_close int fd = at_open_entry(AT_FDCWD, path, in ? O_RDONLY : O_WRONLY, 0);
+	auto_close int fd =
+		at_open_entry(AT_FDCWD, path, way == FROM_TASK ? O_RDONLY : O_WRONLY, 0);
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : -EACCES;
 	if (addr > INT64_MAX)
 		return -EFAULT;
-	ssize_t r = 0;
-	if (in)
-		r = pread(fd, in, n, (off_t)addr);
-	else if (out)
-		r = pwrite(fd, out, n, (off_t)addr);
+	ssize_t r = way == FROM_TASK ? pread(fd, data, n, (off_t)addr)
+				     : pwrite(fd, data, n, (off_t)addr);
 	return r < 0 ? (errno == EIO ? -EFAULT : -errno) : r;
 }
 
-static ssize_t transfer(const struct call *call, uint64_t addr, void *in, const void *out, size_t n)
+static ssize_t transfer(const struct call *call, enum direction way, uint64_t addr, void *data,
+			size_t n)
 {
 	if (!call->box->have_vm_read)
-		return transfer_by_file(call, addr, in, out, n);
-	struct iovec local = {in ? in : (void *)(uintptr_t)out, n};
+		return transfer_by_file(call, way, addr, data, n);
+	struct iovec local = {data, n};
 	struct iovec remote = {(void *)(uintptr_t)addr, n}; /* NOLINT(performance-no-int-to-ptr) */
-	ssize_t r = in ? process_vm_readv(call->tid, &local, 1, &remote, 1, 0)
-		       : process_vm_writev(call->tid, &local, 1, &remote, 1, 0);
+	ssize_t r = way == FROM_TASK ? process_vm_readv(call->tid, &local, 1, &remote, 1, 0)
+				     : process_vm_writev(call->tid, &local, 1, &remote, 1, 0);
 	if (r >= 0)
 		return r;
 	return errno == EPERM ? -EACCES : -errno;
 }
 
-static int transfer_whole(struct call *call, uint64_t addr, void *in, const void *out, size_t n)
+static int transfer_whole(struct call *call, enum direction way, uint64_t addr, void *data,
+			  size_t n)
 {
 	if (n == 0)
 		return 0;
 	if (addr + n < addr)
 		return -EFAULT;
-	ssize_t r = transfer(call, addr, in, out, n);
+	ssize_t r = transfer(call, way, addr, data, n);
 	if (!call_is_alive(call))
 		return -ESRCH;
 	if (r < 0)
@@ -80,7 +82,7 @@ static int transfer_whole(struct call *call, uint64_t addr, void *in, const void
 
 int call_read(struct call *call, uint64_t addr, void *ret_data, size_t n)
 {
-	int r = transfer_whole(call, addr, ret_data, NULL, n);
+	int r = transfer_whole(call, FROM_TASK, addr, ret_data, n);
 	if (r < 0 && n)
 		memset(ret_data, 0, n);
 	return r;
@@ -88,11 +90,12 @@ int call_read(struct call *call, uint64_t addr, void *ret_data, size_t n)
 
 int call_write(struct call *call, uint64_t addr, const void *data, size_t n)
 {
-	/* Before a byte is written the number must be the right task's: a write cannot be undone.
+	/*
+	 * Before a byte is written the number must be the right task's: a write cannot be undone.
 	 */
 	if (n && !call_is_alive(call))
 		return -ESRCH;
-	return transfer_whole(call, addr, NULL, data, n);
+	return transfer_whole(call, TO_TASK, addr, (void *)(uintptr_t)data, n);
 }
 
 /* Page by page: what follows the text may not be mapped, and need not be read. */
@@ -111,7 +114,7 @@ ssize_t call_read_str(struct call *call, uint64_t addr, char *ret_text, size_t s
 		/* Most texts are short: the first look takes a piece only. */
 		if (used == 0 && part > 256)
 			part = 256;
-		r = transfer(call, at, ret_text + used, NULL, part);
+		r = transfer(call, FROM_TASK, at, ret_text + used, part);
 		if (r == 0)
 			r = -EFAULT;
 		if (r < 0)
