@@ -150,3 +150,29 @@ for path in {EVERYBODYS}:
 """
     assert ok(python(flags, text, mode="nobase")).lines == [answer] * len(EVERYBODYS)
     assert ok(python([], text, mode="base")).lines == ["opened"] * len(EVERYBODYS)
+
+
+FLOOD = """
+import os, sys
+paths = ["./" * n + "f" for n in range(1500, 2000)]
+os.chdir(sys.argv[1])
+for _ in range(45):
+    for path in paths:
+        try:
+            os.chmod(path, 0)
+        except PermissionError:
+            pass
+"""
+
+
+def test_hk_6_events_do_not_fill_the_disk(place):
+    """A sandbox can be refused as fast as it can ask: one run writes 64 MiB and says so."""
+    shut = place.dir("shut")
+    place.file("shut/f")
+    events = place.file("events")
+    argv = harness.MODES["nobase"].command(["-q", "-r", shut, "--events", events],
+                                           [harness.PYTHON, "-c", FLOOD, shut])
+    result = ok(harness.run(argv, timeout=120))
+    assert len(result.err_lines) == 1 and "no more events are written" in result.err, f"{result!r}"
+    text = events.read_text()
+    assert 64 << 20 < len(text) < 65 << 20 and text.endswith("}\n")
