@@ -142,10 +142,10 @@ static void wait_for(struct walk *w, struct change *c)
 }
 
 /* Whether the attribute says yes; what overlayfs would not write itself is an error. */
-static int overlay_mark(struct layer *layer, int fd, const char *name, char *ret_value)
+static int overlay_mark(struct layer *layer, int dir, int fd, const char *name, char *ret_value)
 {
 	char value[8];
-	ssize_t n = layer_xattr(layer, fd, name, value, sizeof(value));
+	ssize_t n = layer_xattr(layer, dir, fd, name, value, sizeof(value));
 	if (n == -ENODATA || n == -ENOTSUP || n == -EPERM)
 		return 0;
 	if (n == -ERANGE || n == 0)
@@ -181,7 +181,7 @@ static int read_marks(struct layer *layer, int up_dir, struct change *c)
 	if (c->after.kind != NODE_DIR || !has_name(names, len, "user.overlay.opaque"))
 		return 0;
 	auto_close int fd = fs_open_any(up_dir, self);
-	r = fd < 0 ? fd : overlay_mark(layer, fd, "user.overlay.opaque", &value);
+	r = fd < 0 ? fd : overlay_mark(layer, up_dir, fd, "user.overlay.opaque", &value);
 	if (r < 0)
 		return r;
 	c->is_opaque = r > 0 && value == 'y';
@@ -202,7 +202,7 @@ static int is_whiteout(struct layer *layer, int up_dir, const char *name, const 
 	if (r < 0 || !has_name(names, len, "user.overlay.whiteout"))
 		return r == -ENOTSUP || r == -EPERM || r == -ENAMETOOLONG || r >= 0 ? 0 : r;
 	auto_close int fd = fs_open_any(up_dir, name);
-	return fd < 0 ? fd : overlay_mark(layer, fd, "user.overlay.whiteout", &value);
+	return fd < 0 ? fd : overlay_mark(layer, up_dir, fd, "user.overlay.whiteout", &value);
 }
 
 static void note_conflict(struct walk *w, struct change *c, const struct change_side *dir)

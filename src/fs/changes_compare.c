@@ -137,7 +137,7 @@ static int compare_attributes(struct layer *layer, int up, int low, const char *
 	if (a < 0 || b < 0)
 		return a < 0 ? a : b;
 	/* Makes what may not be read readable. */
-	(void)layer_xattr(layer, a, "user.overlay.", none, sizeof(none));
+	(void)layer_xattr(layer, up, a, "user.overlay.", none, sizeof(none));
 	size_t n = 0;
 	size_t m = 0;
 	int r = attributes_within(a, b, &n);

@@ -90,7 +90,7 @@ static int roll_back(struct transaction *t, bool after, enum set_status status,
 	if (r >= 0)
 		r = move_clean(&t->move, after);
 	if (r >= 0) {
-		bool intact = move_is_intact(&t->move, after, &never, &path) > 0;
+		bool intact = move_is_intact(&t->move, after, &never, NULL, &path) > 0;
 		r = set_change_status(t->set, status, intact ? NULL : since);
 	}
 	if (r >= 0 && status == SET_KEPT)
@@ -296,10 +296,16 @@ static int apply_part(struct set *set, struct set_changes *sc, const struct comm
 	return r;
 }
 
+static int note_landed(struct transaction *t, bool after)
+{
+	auto_free uint64_t *prints = xcalloc(t->journal.n + 1, sizeof(uint64_t));
+	int r = move_prints(&t->move, after, prints);
+	return r < 0 ? r : set_note_landed(t->set, prints, t->journal.n);
+}
+
 /*
- * The layer's names of what has landed go, which changes the inodes once more; a new time in the
- * status says that this was us, unless somebody has worked there in between. It need not be
- * durable.
+ * The layer's names of what has landed go, which changes the inodes once more; what they are like
+ * then is noted, unless somebody has worked there in between.
  */
 static int drop_layers(struct set *set, const int *roots, size_t n)
 {
@@ -317,9 +323,9 @@ static int drop_layers(struct set *set, const int *roots, size_t n)
 		r = file_read(set->dir, journal_name, JOURNAL_MAX, &data, &len);
 	if (r >= 0)
 		r = journal_decode(data, len, &t.journal);
-	if (r < 0 || move_is_intact(&t.move, true, &never, &path) <= 0)
+	if (r < 0 || move_is_intact(&t.move, true, &never, NULL, &path) <= 0)
 		return r;
-	return set_note_landed(set);
+	return note_landed(&t, true);
 }
 
 int commit_apply(struct set *set, const struct commit_options *options, struct commit_result *ret,
@@ -412,7 +418,10 @@ static int turn(struct set *set, const struct direction *d, bool force, unsigned
 		r = load_transaction(&t, set, err);
 	if (r < 0)
 		return r;
-	r = force ? 1 : move_is_intact(&t.move, !d->after, &since, &path);
+	auto_free uint64_t *prints = NULL;
+	if (!set_read_landed(set, t.journal.n, &prints))
+		prints = NULL;
+	r = force ? 1 : move_is_intact(&t.move, !d->after, &since, prints, &path);
 	if (r == 0)
 		return err_set(err, ESTALE,
 			       "%s was changed since; --on-conflict ours does it anyway",
@@ -431,7 +440,11 @@ static int turn(struct set *set, const struct direction *d, bool force, unsigned
 		set->status = d->from;
 		return r;
 	}
-	return run(&t, d->after, d->from, d->done, &since, err);
+	r = run(&t, d->after, d->from, d->done, &since, err);
+	/* Without it an undo after this goes by times, which is stricter. */
+	if (r >= 0)
+		(void)note_landed(&t, d->after);
+	return r;
 }
 
 int commit_undo(struct set *set, bool force, unsigned int wait_ms, struct err *err)

@@ -172,10 +172,17 @@ static int settle_mode(const struct fs_io *io, int dir, const char *name,
 
 static const struct op *temp_of(const struct move *m, size_t i)
 {
-	for (size_t k = 0; k < m->temps.n; k++)
-		if (m->temps.ops[k].slot == i)
-			return &m->temps.ops[k];
-	return NULL;
+	/* They were written in the order of their ops. */
+	size_t low = 0;
+	size_t high = m->temps.n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (m->temps.ops[middle].slot < i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < m->temps.n && m->temps.ops[low].slot == i ? &m->temps.ops[low] : NULL;
 }
 
 static int run_swap(struct move *m, size_t i, const struct place *p, bool after)
@@ -367,7 +374,7 @@ int move_run(struct move *m, bool after, bool check, struct err *err)
 
 /* 1: the object at the place is the one of SIDE, as it was left. */
 static int is_side(const struct op *op, const struct place *p, const struct op_side *side,
-		   const struct timespec *since)
+		   const struct timespec *since, const uint64_t *print)
 {
 	struct stat st;
 	int r = fs_stat(p->dir, p->name, &st);
@@ -386,11 +393,35 @@ static int is_side(const struct op *op, const struct place *p, const struct op_s
 	if (!S_ISDIR(side->mode) &&
 	    (st.st_mtim.tv_sec != side->mtime.tv_sec || st.st_mtim.tv_nsec != side->mtime.tv_nsec))
 		return 0;
+	if (print) {
+		uint64_t now = 0;
+		r = tree_print(p->dir, p->name, &now);
+		return r < 0 ? r : now == *print;
+	}
 	r = tree_is_changed(p->dir, p->name, since);
 	return r < 0 ? r : !r;
 }
 
-int move_is_intact(struct move *m, bool after, const struct timespec *since, const char **ret_path)
+int move_prints(struct move *m, bool after, uint64_t *ret_prints)
+{
+	AUTO(place_done) struct place p = {.dir = -1};
+	for (size_t i = 0; i < m->journal->n; i++) {
+		const struct op *op = &m->journal->ops[i];
+		const struct op_side *side = after ? &op->after : &op->before;
+		ret_prints[i] = 0;
+		if (!side->exists || op->is_dir)
+			continue;
+		int r = place_find(m, op, &p);
+		if (r >= 0)
+			r = tree_print(p.dir, p.name, &ret_prints[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int move_is_intact(struct move *m, bool after, const struct timespec *since, const uint64_t *prints,
+		   const char **ret_path)
 {
 	AUTO(place_done) struct place p = {.dir = -1};
 	for (size_t i = 0; i < m->journal->n; i++) {
@@ -399,7 +430,8 @@ int move_is_intact(struct move *m, bool after, const struct timespec *since, con
 		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
 			r = 0; /* not even its directory */
 		else if (r >= 0)
-			r = is_side(op, &p, after ? &op->after : &op->before, since);
+			r = is_side(op, &p, after ? &op->after : &op->before, since,
+				    prints ? &prints[i] : NULL);
 		if (r <= 0) {
 			*ret_path = op->path;
 			return r;

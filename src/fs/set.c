@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sha256.h"
 #include "base/util.h"
 #include "fs/file.h"
 #include "fs/store.h"
@@ -90,35 +91,50 @@ static int read_status(struct set *set)
 	return -EINVAL;
 }
 
-/* A later time for the status as it is, from the file `landed`; what is not whole says nothing. */
-static void read_landed(struct set *set)
+/* `landed`: the time of the status that it belongs to, the prints, and a sum over both. */
+static void sum_landed(const struct set *set, const uint64_t *prints, size_t n,
+		       uint8_t ret_digest[SHA256_SIZE])
 {
-	auto_free char *text = NULL;
-	size_t len = 0;
-	struct timespec of;
-	struct timespec later;
-	if (set->status != SET_COMMITTED || file_read(set->dir, "landed", 256, &text, &len) < 0)
-		return;
-	const char *at = text;
-	if (file_time(&at, ' ', &of) && file_time(&at, '\n', &later) && !*at &&
-	    of.tv_sec == set->since.tv_sec && of.tv_nsec == set->since.tv_nsec)
-		set->since = later;
+	const int64_t since[2] = {set->since.tv_sec, set->since.tv_nsec};
+	struct sha256 sum;
+	sha256_init(&sum);
+	sha256_add(&sum, since, sizeof(since));
+	sha256_add(&sum, prints, n * sizeof(*prints));
+	sha256_end(&sum, ret_digest);
 }
 
-int set_note_landed(struct set *set)
+bool set_read_landed(const struct set *set, size_t n, uint64_t **ret_prints)
 {
-	char text[120];
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	int n = snprintf(text, sizeof(text), "%lld.%09ld %lld.%09ld\n",
-			 (long long)set->since.tv_sec, set->since.tv_nsec, (long long)now.tv_sec,
-			 now.tv_nsec);
-	int r = file_prepare(set->store->io, set->dir, "landed", text, (size_t)n, false);
-	if (r >= 0)
-		r = fs_rename(set->store->io, set->dir, "landed.tmp", set->dir, "landed", 0);
-	if (r >= 0)
-		set->since = now;
-	return r;
+	auto_free char *data = NULL;
+	size_t len = 0;
+	uint8_t digest[SHA256_SIZE];
+	size_t size = n * sizeof(uint64_t);
+	if (file_read(set->dir, "landed", size + SHA256_SIZE, &data, &len) < 0 ||
+	    len != size + SHA256_SIZE)
+		return false;
+	uint64_t *prints = xcalloc(n + 1, sizeof(uint64_t));
+	memcpy(prints, data, size);
+	sum_landed(set, prints, n, digest);
+	if (memcmp(digest, data + size, SHA256_SIZE) != 0) {
+		free(prints);
+		return false;
+	}
+	*ret_prints = prints;
+	return true;
+}
+
+int set_note_landed(struct set *set, const uint64_t *prints, size_t n)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT(SIZE_MAX / 4);
+	uint8_t digest[SHA256_SIZE];
+	sum_landed(set, prints, n, digest);
+	buf_add(&text, (const char *)prints, n * sizeof(*prints));
+	buf_add(&text, (const char *)digest, sizeof(digest));
+	if (text.error)
+		return text.error;
+	/* It need not survive a power failure: without it the time of the status decides. */
+	int r = file_prepare(set->store->io, set->dir, "landed", text.data, text.len, false);
+	return r < 0 ? r : fs_rename(set->store->io, set->dir, "landed.tmp", set->dir, "landed", 0);
 }
 
 static int lock_set(struct set *set)
@@ -276,11 +292,7 @@ static int load(struct set *set, const char *id, bool lock)
 		r = file_read(set->dir, "info", (size_t)16 * 1024 * 1024, &text, &len);
 	if (r >= 0)
 		r = set_info_decode(text, len, &set->info);
-	if (r >= 0)
-		r = read_status(set);
-	if (r >= 0)
-		read_landed(set);
-	return r;
+	return r < 0 ? r : read_status(set);
 }
 
 int set_open(const struct store *store, const char *id, bool lock, struct set *ret, struct err *err)

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/util.h"
+#include "fs/inode_map.h"
 #include "fs/layer.h"
 #include "fs/tree.h"
 #include "fs/tree_walk.h"
@@ -16,7 +17,6 @@ enum { BLOCK = 131072, NAMES_MAX = 4 * 1024 * 1024 };
 
 /* A file of more than one name that was copied, and the directory and name of its copy. */
 struct copied {
-	ino_t ino;
 	size_t dir;
 	char *name;
 };
@@ -30,6 +30,8 @@ struct copier {
 	const char *to_name;
 	struct copied *copied;
 	size_t n_copied;
+	size_t room;
+	struct inode_map map; /* inode to its number in COPIED */
 };
 
 static int copy_range(const struct fs_io *io, int from, int to, uint64_t at, uint64_t end)
@@ -275,10 +277,18 @@ static int copy_leaf(const struct tree_copy *how, const struct stat *st, int dir
 
 static const struct copied *find_copied(const struct copier *c, ino_t ino)
 {
-	for (size_t i = c->n_copied; i > 0; i--)
-		if (c->copied[i - 1].ino == ino)
-			return &c->copied[i - 1];
-	return NULL;
+	uint64_t i = 0;
+	return inode_map_find(&c->map, ino, &i) ? &c->copied[i] : NULL;
+}
+
+static void note_copied(struct copier *c, ino_t ino, size_t dir, const char *name)
+{
+	if (c->n_copied == c->room) {
+		c->room = c->room ? c->room * 2 : 64;
+		c->copied = xrealloc(c->copied, c->room, sizeof(struct copied));
+	}
+	inode_map_add(&c->map, ino, c->n_copied);
+	c->copied[c->n_copied++] = (struct copied){.dir = dir, .name = xstrdup(name)};
 }
 
 /* Files of several names become one here, too, where all of them lie in the tree. */
@@ -304,11 +314,8 @@ static int copy_entry(struct copier *c, size_t i, int dir, int dir2, const char 
 			return 0;
 	}
 	r = copy_leaf(c->how, &st, dir, name, dir2, name);
-	if (r >= 0 && many && !seen) {
-		c->copied = xrealloc(c->copied, c->n_copied + 1, sizeof(*c->copied));
-		c->copied[c->n_copied++] =
-			(struct copied){.ino = st.st_ino, .dir = i, .name = xstrdup(name)};
-	}
+	if (r >= 0 && many && !seen)
+		note_copied(c, st.st_ino, i, name);
 	return r;
 }
 
@@ -370,6 +377,7 @@ int tree_copy(const struct tree_copy *how, int dir, const char *name, int dir2, 
 	for (size_t i = 0; i < c.n_copied; i++)
 		free(c.copied[i].name);
 	free(c.copied);
+	inode_map_done(&c.map);
 	tree_walk_done_cleanup(&c.walk);
 	return r;
 }
