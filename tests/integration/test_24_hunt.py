@@ -4,6 +4,8 @@ the attacker gave them (hk-N).
 """
 
 import os
+import socket
+import subprocess
 
 import pytest
 
@@ -176,3 +178,52 @@ def test_hk_6_events_do_not_fill_the_disk(place):
     assert len(result.err_lines) == 1 and "no more events are written" in result.err, f"{result!r}"
     text = events.read_text()
     assert 64 << 20 < len(text) < 65 << 20 and text.endswith("}\n")
+
+
+RENAMED = """
+import ctypes, errno, os, socket, sys
+work = sys.argv[1]
+def attempt(name, fn):
+    try:
+        fn()
+        print(name, "ok")
+    except OSError as e:
+        print(name, errno.errorcode[e.errno])
+def watch(path):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.inotify_add_watch(libc.inotify_init(), path.encode(), 0x100) < 0:
+        raise OSError(ctypes.get_errno(), path)
+print("ready", flush=True)
+sys.stdin.readline()
+attempt("chmod", lambda: os.chmod(work + "/file", 0o666))
+attempt("connect", lambda: socket.socket(socket.AF_UNIX).connect(work + "/sock"))
+attempt("watch", lambda: watch(work))
+"""
+
+
+@pytest.mark.parametrize("mode", SUPERVISED)
+@pytest.mark.parametrize("outer", [False, True])
+def test_hk_7_a_name_that_is_another_directory_now(place, mode, outer):
+    """The kernel's rules stay with the directory that was granted; so does the supervisor, unless a
+    grant above covers the new one as well."""
+    top = place.dir("top")
+    work = place.dir("top/work")
+    argv = harness.MODES[mode].command([*(["-w", top] if outer else []), "-w", work],
+                                       [harness.PYTHON, "-c", RENAMED, work])
+    with harness.Running(argv, stdin=subprocess.PIPE) as running, \
+            socket.socket(socket.AF_UNIX) as listener:
+        assert running.proc.stdout.readline() == b"ready\n"
+        work.rename(top / "old")
+        place.dir("top/work")
+        place.file("top/work/file", mode=0o600)
+        listener.bind(str(work / "sock"))
+        listener.listen()
+        os.chmod(work / "sock", 0o777)
+        running.proc.stdin.write(b"\n")
+        running.proc.stdin.flush()
+        r = ok(running.finish(30))
+    refused = "EROFS" if mode == "base" else "EPERM"
+    if outer:
+        assert r.lines == ["chmod ok", "connect ok", "watch ok"]
+    else:
+        assert r.lines == [f"chmod {refused}", "connect EACCES", "watch EACCES"]

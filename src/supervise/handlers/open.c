@@ -26,6 +26,7 @@
 #include "supervise/grants.h"
 #include "supervise/handlers/handlers.h"
 #include "supervise/handlers/special.h"
+#include "supervise/judge.h"
 #include "supervise/own.h"
 #include "supervise/pending.h"
 #include "supervise/places.h"
@@ -268,8 +269,11 @@ static struct verdict open_granted(struct call *call, const struct open_request 
 				   const struct resolved *r)
 {
 	unsigned int right = only_reads(req) ? GRANT_READ : GRANT_WRITE;
-	if ((!S_ISREG(r->mode) && !S_ISDIR(r->mode)) || r->anonymous ||
-	    !grants_find(&call->box->grants, r->path, right))
+	const struct grant *grant = NULL;
+	int e = judge_grant(call, r, right, &grant);
+	if (e < 0)
+		return judge_failed(e);
+	if ((!S_ISREG(r->mode) && !S_ISDIR(r->mode)) || r->anonymous || !grant)
 		return verdict_errno(EACCES);
 	return special_reopen(req, r);
 }
