@@ -515,3 +515,44 @@ def test_6_retention(ws):
     ws.sandbox("echo kept > k")
     ws.ok("retain", "2")
     assert ws.residue() == [*ids[2:], ws.id]
+
+
+def test_5_refused_as_a_whole(ws):
+    """A directory that may not be searched, one that is a file by now, a workdir that is another."""
+    ws.host("mkdir shut; echo f > shut/f; chmod 600 shut")
+    ws.sandbox("echo g > shut/g; echo z >> a")
+    before = (ws.work / "a").read_text()
+    code, _, err = ws.tool("apply", ws.id)
+    assert (code, "shut" in err, "Permission denied" in err) == (1, True, True)
+    assert (ws.work / "a").read_text() == before
+    ws.sandbox("echo g > d/g; echo z >> a")
+    ws.host("mv d d.old; echo file > d")
+    now = ws.tree()
+    code, _, err = ws.tool("apply", ws.id)
+    assert (code, "was changed by" in err or "were changed by" in err) == (1, True)
+    same(ws.tree(), now)
+    ws.host("cd ..; mv work work.old; mkdir work")
+    code, _, err = ws.tool("apply", ws.id)
+    assert (code, "is not the directory" in err) == (1, True)
+    assert list(ws.work.iterdir()) == []
+    ws.host("cd ..; rmdir work; mv work.old work")
+    same(ws.tree(), now)
+    assert ws.ok("status", ws.id) == "kept\n"
+
+
+def test_4_planted(ws):
+    """Attributes and devices that somebody put below before the run do not lead a commit astray."""
+    code = """
+import os
+os.setxattr("a", "user.overlay.whiteout", b"y"); os.setxattr("d", "user.overlay.opaque", b"y")
+os.setxattr("d", "user.overlay.redirect", b"/etc"); os.setxattr("lines", "user.overlay.metacopy", b"")
+"""
+    ws.check([harness.PYTHON, "-c", code], cwd=ws.work)
+    before = ws.tree()
+    ws.sandbox("echo 2 > d/new; echo q >> q")
+    ws.ok("apply", ws.id)
+    after = ws.tree()
+    assert sorted(commit_host.difference(before, after)) == [b"d", b"d/new", b"q"]
+    assert [row[:3] for row in (before[b"d"], after[b"d"])][0] == after[b"d"][:3]
+    ws.ok("undo", ws.id)
+    same(ws.tree(), before)
