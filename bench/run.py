@@ -14,7 +14,7 @@ import sys
 
 import common
 
-ROWS = ("s0", "s1", "s7", "m1", "n1", "w1")
+ROWS = ("s0", "s1", "s7", "m1", "n1", "w1", "c1")
 
 
 def build():

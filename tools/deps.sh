@@ -12,7 +12,7 @@ packages_of() {
 	check)
 		echo "clang clang-tidy clang-format libclang-rt-14-dev libfuzzer-14-dev cppcheck"
 		echo "libcmocka-dev python3-pytest python3-jsonschema git shellcheck procps util-linux"
-		echo "nodejs zsh fish openssh-client gpg gpg-agent tmux openssl less psmisc"
+		echo "nodejs zsh fish openssh-client gpg gpg-agent tmux openssl less psmisc redis-tools"
 		echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu"
 		echo "libc6-dev-riscv64-cross qemu-user ca-certificates dpkg-dev xz-utils"
 		;;

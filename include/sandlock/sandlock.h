@@ -323,6 +323,40 @@ SANDLOCK_API int sandlock_kill_name(const char *name, pid_t *ret_pid, pid_t *ret
 SANDLOCK_API void sandlock_policy_on_event(struct sandlock_policy *policy,
 					   void (*fn)(void *data, const char *json), void *data);
 
+/* --- Change sets -------------------------------------------------------------------------- */
+
+/*
+ * What runs in a workspace have left or committed. STORAGE is the state directory, NULL the user's
+ * own. Each call first recovers what killed processes left. ID NULL: the newest one that it fits.
+ */
+
+/* A JSON array (owned by the caller) of objects with id, status, began, workdirs and command. */
+SANDLOCK_API int sandlock_changes_list(const char *storage, char **ret_json,
+				       struct sandlock_error *err);
+/* Writes to FD what a kept set changes, as text, json, patch or stat (NULL: text); of a committed
+ * one as text what it changed. */
+SANDLOCK_API int sandlock_changes_show(const char *storage, const char *id, const char *format,
+				       int fd, struct sandlock_error *err);
+/*
+ * Puts a kept set into its workdirs, whole or not at all; with ONLY what that glob matches. What
+ * was changed there meanwhile is a failure (ON_CONFLICT NULL or "abort"), stays ("theirs") or is
+ * replaced
+ * ("ours"). RET_ID (may be NULL; owned): the set that undo takes, "" where there was nothing to do.
+ */
+SANDLOCK_API int sandlock_changes_apply(const char *storage, const char *id, const char *only,
+					const char *on_conflict, char **ret_id,
+					struct sandlock_error *err);
+/* Take a committed set back, and that again. ON_CONFLICT: abort (NULL) or ours. */
+SANDLOCK_API int sandlock_changes_undo(const char *storage, const char *id, const char *on_conflict,
+				       struct sandlock_error *err);
+SANDLOCK_API int sandlock_changes_redo(const char *storage, const char *id, const char *on_conflict,
+				       struct sandlock_error *err);
+/* Forgets a set: kept changes are lost, committed ones can no longer be undone. */
+SANDLOCK_API int sandlock_changes_discard(const char *storage, const char *id,
+					  struct sandlock_error *err);
+/* Only recovers; fails where that fails. */
+SANDLOCK_API int sandlock_changes_recover(const char *storage, struct sandlock_error *err);
+
 /* --- What this machine can do ------------------------------------------------------------- */
 
 /*

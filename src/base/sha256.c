@@ -106,6 +106,6 @@ const char *sha256_text(const uint8_t digest[SHA256_SIZE], char out[SHA256_TEXT_
 		out[2 * i] = digits[digest[i] >> 4];
 		out[2 * i + 1] = digits[digest[i] & 15];
 	}
-	out[2 * SHA256_SIZE] = '\0';
+	out[SHA256_TEXT_SIZE - 1] = '\0';
 	return out;
 }

@@ -29,6 +29,9 @@
 /* How long the command may take to end by itself after a signal to sandlock. */
 #define GRACE_MS 2000
 
+/* Written to the file of --events in one run. */
+#define EVENTS_BYTES_MAX ((uint64_t)64 << 20)
+
 struct run {
 	struct sandlock_policy *policy;
 	struct sandlock_cli cli;
@@ -40,6 +43,7 @@ struct run {
 	size_t warnings_shown;
 	bool status_written;
 	int events_fd;
+	uint64_t events_bytes;
 	bool events_lost;
 	int signal_fd;
 	int wait_fd;
@@ -117,14 +121,24 @@ static int open_status(struct run *run)
 	return 0;
 }
 
-/* Never blocks: a reader that stalls loses events, which is said once, and holds up nothing. */
+/*
+ * Never blocks: a reader that stalls loses events, which is said once, and holds up nothing. Nor
+ * does it fill the disk: a sandbox can be refused things as fast as it can ask.
+ */
 static void write_event(void *data, const char *json)
 {
 	struct run *run = data;
-	if (dprintf(run->events_fd, "%s\n", json) > 0 || run->events_lost)
+	bool full = run->events_bytes > EVENTS_BYTES_MAX;
+	int n = full ? -1 : dprintf(run->events_fd, "%s\n", json);
+	run->events_bytes += n > 0 ? (uint64_t)n : 0;
+	if (n > 0 || run->events_lost)
 		return;
 	run->events_lost = true;
-	cli_error(0, "an event could not be written to %s: %s", run->cli.events, strerror(errno));
+	if (full)
+		cli_error(0, "no more events are written to %s: they took 64 MiB", run->cli.events);
+	else
+		cli_error(0, "an event could not be written to %s: %s", run->cli.events,
+			  strerror(errno));
 }
 
 static int open_events(struct run *run)

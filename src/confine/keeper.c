@@ -15,9 +15,9 @@
 static int exec_guardian(void *arg)
 {
 	struct job *job = arg;
-	int keep[] = {job->ctl,	     job->host_pidfd, job->memfd,    job->null_fd,
-		      job->lock_fd, job->tmp_fd, job->entry.top_fd,
-		      job->stdio[0], job->stdio[1],   job->stdio[2], job->place_fd};
+	int keep[] = {job->ctl,	     job->host_pidfd, job->memfd,	 job->null_fd,
+		      job->lock_fd,  job->tmp_fd,     job->entry.top_fd, job->stdio[0],
+		      job->stdio[1], job->stdio[2],   job->place_fd};
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
 		if (keep[i] >= 0)
 			raw_syscall3(SYS_fcntl, keep[i], F_SETFD, 0);

@@ -136,16 +136,16 @@ static void wait_for(struct walk *w, struct change *c)
 {
 	if (w->n_todo == w->room) {
 		w->room = w->room ? w->room * 2 : 64;
-		w->todo = xrealloc(w->todo, w->room, sizeof(*w->todo));
+		w->todo = xrealloc(w->todo, w->room, sizeof(struct change *));
 	}
 	w->todo[w->n_todo++] = c;
 }
 
 /* Whether the attribute says yes; what overlayfs would not write itself is an error. */
-static int overlay_mark(struct layer *layer, int fd, const char *name, char *ret_value)
+static int overlay_mark(struct layer *layer, int dir, int fd, const char *name, char *ret_value)
 {
 	char value[8];
-	ssize_t n = layer_xattr(layer, fd, name, value, sizeof(value));
+	ssize_t n = layer_xattr(layer, dir, fd, name, value, sizeof(value));
 	if (n == -ENODATA || n == -ENOTSUP || n == -EPERM)
 		return 0;
 	if (n == -ERANGE || n == 0)
@@ -156,25 +156,32 @@ static int overlay_mark(struct layer *layer, int fd, const char *name, char *ret
 	return 1;
 }
 
+static bool has_name(const char *names, size_t len, const char *wanted)
+{
+	for (const char *name = names; name < names + len; name += strlen(name) + 1)
+		if (str_eq(name, wanted))
+			return true;
+	return false;
+}
+
 static int read_marks(struct layer *layer, int up_dir, struct change *c)
 {
 	char value = 0;
-	auto_close int fd = fs_open_any(up_dir, c->parent ? c->name : ".");
-	if (fd < 0)
-		return fd;
-	/* Forms of layer that userxattr does not know; neither can a program make them. */
-	int r = overlay_mark(layer, fd, "user.overlay.redirect", &value);
-	if (r == 0)
-		r = overlay_mark(layer, fd, "user.overlay.metacopy", &value);
-	if (r != 0)
-		return r < 0 ? r : -ENOTSUP;
-	r = overlay_mark(layer, fd, "user.overlay.origin", &value);
+	auto_free char *names = NULL;
+	size_t len = 0;
+	const char *self = c->parent ? c->name : ".";
+	int r = fs_xattr_names_of(up_dir, self, &names, &len);
 	if (r < 0)
-		return r;
-	c->is_copy = r > 0;
-	if (c->after.kind != NODE_DIR)
+		return r == -ENOTSUP || r == -EPERM ? 0 : r;
+	/* Forms of layer that userxattr does not know; neither can a program make them. */
+	if (has_name(names, len, "user.overlay.redirect") ||
+	    has_name(names, len, "user.overlay.metacopy"))
+		return -ENOTSUP;
+	c->is_copy = has_name(names, len, "user.overlay.origin");
+	if (c->after.kind != NODE_DIR || !has_name(names, len, "user.overlay.opaque"))
 		return 0;
-	r = overlay_mark(layer, fd, "user.overlay.opaque", &value);
+	auto_close int fd = fs_open_any(up_dir, self);
+	r = fd < 0 ? fd : overlay_mark(layer, up_dir, fd, "user.overlay.opaque", &value);
 	if (r < 0)
 		return r;
 	c->is_opaque = r > 0 && value == 'y';
@@ -189,8 +196,13 @@ static int is_whiteout(struct layer *layer, int up_dir, const char *name, const 
 		return st->st_rdev == makedev(0, 0);
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
 		return 0;
+	auto_free char *names = NULL;
+	size_t len = 0;
+	int r = fs_xattr_names_of(up_dir, name, &names, &len);
+	if (r < 0 || !has_name(names, len, "user.overlay.whiteout"))
+		return r == -ENOTSUP || r == -EPERM || r == -ENAMETOOLONG || r >= 0 ? 0 : r;
 	auto_close int fd = fs_open_any(up_dir, name);
-	return fd < 0 ? fd : overlay_mark(layer, fd, "user.overlay.whiteout", &value);
+	return fd < 0 ? fd : overlay_mark(layer, up_dir, fd, "user.overlay.whiteout", &value);
 }
 
 static void note_conflict(struct walk *w, struct change *c, const struct change_side *dir)
@@ -353,8 +365,9 @@ static int scan_root(struct walk *w)
 	struct stat up;
 	struct stat low;
 	int r = fs_stat(w->layer->upper, "", &up);
-	if (r == 0)
-		r = fs_stat(w->layer->lower, "", &low);
+	if (r < 0)
+		return r;
+	r = fs_stat(w->layer->lower, "", &low);
 	if (r < 0)
 		return r;
 	struct change *root = xnew(struct change);

@@ -69,11 +69,12 @@ struct change {
 	enum change_kind kind;
 	unsigned int what;
 	enum change_conflict conflict;
-	bool is_opaque;	 /* an upper directory that hides all below it */
-	bool is_copy;	 /* an upper object that began as the one below */
-	bool is_chosen;	 /* of a partial commit: see changes_choose */
-	bool is_touched; /* a directory that stays, in which names are put or removed */
-	bool is_whole;	 /* chosen with all that lies in it */
+	bool is_opaque;	  /* an upper directory that hides all below it */
+	bool is_copy;	  /* an upper object that began as the one below */
+	bool is_chosen;	  /* of a partial commit: see changes_choose */
+	bool is_touched;  /* a directory that stays, in which names are put or removed */
+	bool is_whole;	  /* chosen with all that lies in it */
+	size_t op_number; /* 1 + the op that it became, 0: none (plan.h) */
 	struct change_side before;
 	struct change_side after;
 };

@@ -109,12 +109,35 @@ static int attributes_within(int a, int b, size_t *ret_n)
 	return 1;
 }
 
-static int compare_attributes(int up, int low, const char *name)
+/* Whether NAME in DIR has attributes that are carried; the common case is answered by one call. */
+static int has_attributes(int dir, const char *name)
 {
+	auto_free char *names = NULL;
+	size_t len = 0;
+	int r = fs_xattr_names_of(dir, name, &names, &len);
+	if (r < 0)
+		return r == -ENOTSUP || r == -EPERM ? 0 : r;
+	for (const char *x = names; x < names + len; x += strlen(x) + 1)
+		if (layer_is_carried(x))
+			return 1;
+	return 0;
+}
+
+static int compare_attributes(struct layer *layer, int up, int low, const char *name)
+{
+	int any_up = has_attributes(up, name);
+	int any_low = has_attributes(low, name);
+	char none[1];
+	if (any_up < 0 || any_low < 0)
+		return any_up < 0 ? any_up : any_low;
+	if (!any_up && !any_low)
+		return 0;
 	auto_close int a = fs_open_any(up, name);
 	auto_close int b = fs_open_any(low, name);
 	if (a < 0 || b < 0)
 		return a < 0 ? a : b;
+	/* Makes what may not be read readable. */
+	(void)layer_xattr(layer, up, a, "user.overlay.", none, sizeof(none));
 	size_t n = 0;
 	size_t m = 0;
 	int r = attributes_within(a, b, &n);
@@ -150,7 +173,7 @@ int changes_compare(struct layer *layer, int up, int low, const struct change *c
 	if (what < 0)
 		return what;
 	if (c->after.kind != NODE_SYMLINK) {
-		int r = compare_attributes(up, low, name);
+		int r = compare_attributes(layer, up, low, name);
 		if (r < 0)
 			return r;
 		what |= r;

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "fs/file.h"
+#include "fs/format.h"
 #include "fs/move.h"
 #include "fs/tree.h"
 #include "sys/at.h"
@@ -87,14 +88,25 @@ static int roll_back(struct transaction *t, bool after, enum set_status status,
 		return r;
 	r = move_sync(&t->move);
 	if (r >= 0)
-		r = move_clean(&t->move);
+		r = move_clean(&t->move, after);
 	if (r >= 0) {
-		bool intact = move_is_intact(&t->move, after, &never, &path) > 0;
+		bool intact = move_is_intact(&t->move, after, &never, NULL, &path) > 0;
 		r = set_change_status(t->set, status, intact ? NULL : since);
 	}
 	if (r >= 0 && status == SET_KEPT)
 		r = remove_journal(t->set);
 	return r < 0 ? err_sys(err, -r, "change set %s cannot be taken back", t->set->id) : 0;
+}
+
+/* Takes back what was prepared beside far targets, and the modes that were in the way. */
+static int undo_stage(struct transaction *t, bool after)
+{
+	struct err err = {0};
+	if (!move_has_temps(&t->move))
+		return 0;
+	journal_done(&t->move.temps);
+	int r = move_run(&t->move, after, false, &err);
+	return r < 0 ? r : move_clean(&t->move, after);
 }
 
 /* From the durable journal on: the move itself, and back if it fails. */
@@ -108,7 +120,7 @@ static int run(struct transaction *t, bool after, enum set_status from, enum set
 			r = set_change_status(t->set, done, NULL);
 		if (r >= 0) {
 			/* It is done; what this leaves the next sweep takes. */
-			(void)move_clean(&t->move);
+			(void)move_clean(&t->move, after);
 			return 0;
 		}
 		err_sys(err, -r, "the changes cannot be made durable");
@@ -137,6 +149,35 @@ static int write_journal(struct transaction *t, struct err *err)
 		return err_sys(err, -r, "the journal of change set %s cannot be written",
 			       t->set->id);
 	return move_stage(&t->move, true, err);
+}
+
+enum { LIST_MAX = 64 * 1024 * 1024 };
+
+static int add_to_list(void *data, const char *text, size_t len)
+{
+	return buf_add(data, text, len);
+}
+
+/* For `show`, later. A list that is too long is left out: nothing depends on it. */
+static int write_list(struct set *set, struct set_changes *sc)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT(LIST_MAX);
+	const struct fs_io *io = set->store->io;
+	if (format_changes(FORMAT_TEXT, sc, &set->info, add_to_list, &text, NULL) < 0)
+		return 0;
+	int r = file_prepare(io, set->dir, "list", text.data, text.len, false);
+	return r < 0 ? r : fs_rename(io, set->dir, "list.tmp", set->dir, "list", 0);
+}
+
+int commit_show_list(const struct set *set, int (*out)(void *data, const char *text, size_t len),
+		     void *data, struct err *err)
+{
+	auto_free char *text = NULL;
+	size_t len = 0;
+	int r = file_read(set->dir, "list", LIST_MAX, &text, &len);
+	if (r >= 0)
+		r = out(data, text, len);
+	return r < 0 ? err_sys(err, -r, "the list of change set %s cannot be shown", set->id) : 0;
 }
 
 /* Everything that was staged, the journal and the status become durable by one sync. */
@@ -203,9 +244,8 @@ static int make_plan(struct transaction *t, const struct set_changes *sc,
 	return r;
 }
 
-static int apply(struct set *set, const struct set_changes *sc,
-		 const struct commit_options *options, struct commit_result *result,
-		 struct err *err)
+static int apply(struct set *set, struct set_changes *sc, const struct commit_options *options,
+		 struct commit_result *result, struct err *err)
 {
 	AUTO(transaction_done) struct transaction t;
 	struct timespec since = set->since;
@@ -214,13 +254,18 @@ static int apply(struct set *set, const struct set_changes *sc,
 	int r = make_plan(&t, sc, options, result, err);
 	if (r >= 0 && t.journal.n == 0)
 		return remove_journal(set);
+	if (r >= 0) {
+		r = write_list(set, sc);
+		if (r < 0)
+			err_sys(err, -r, "the list of the changes cannot be written");
+	}
 	if (r >= 0)
 		r = write_journal(&t, err);
 	if (r >= 0)
 		r = begin(&t, err);
 	if (r < 0) {
-		/* Nothing was touched yet. The status may say "committing" already. */
-		int back = move_clean(&t.move);
+		/* Nothing was put in place yet; the status may say "committing" already. */
+		int back = undo_stage(&t, false);
 		if (back >= 0)
 			back = set_change_status(set, SET_KEPT, &since);
 		if (back >= 0)
@@ -234,9 +279,8 @@ static int apply(struct set *set, const struct set_changes *sc,
 }
 
 /* A part becomes a set of its own, whose journal is all that it has. */
-static int apply_part(struct set *set, const struct set_changes *sc,
-		      const struct commit_options *options, struct commit_result *result,
-		      struct err *err)
+static int apply_part(struct set *set, struct set_changes *sc, const struct commit_options *options,
+		      struct commit_result *result, struct err *err)
 {
 	AUTO(set_done) struct set part = {.dir = -1, .lock = -1};
 	int r = set_create(set->store, &set->info, &part, err);
@@ -252,10 +296,16 @@ static int apply_part(struct set *set, const struct set_changes *sc,
 	return r;
 }
 
+static int note_landed(struct transaction *t, bool after)
+{
+	auto_free uint64_t *prints = xcalloc(t->journal.n + 1, sizeof(uint64_t));
+	int r = move_prints(&t->move, after, prints);
+	return r < 0 ? r : set_note_landed(t->set, prints, t->journal.n);
+}
+
 /*
- * The layer's names of what has landed go, which changes the inodes once more; a new time in the
- * status says that this was us, unless somebody has worked there in between. It need not be
- * durable.
+ * The layer's names of what has landed go, which changes the inodes once more; what they are like
+ * then is noted, unless somebody has worked there in between.
  */
 static int drop_layers(struct set *set, const int *roots, size_t n)
 {
@@ -273,10 +323,9 @@ static int drop_layers(struct set *set, const int *roots, size_t n)
 		r = file_read(set->dir, journal_name, JOURNAL_MAX, &data, &len);
 	if (r >= 0)
 		r = journal_decode(data, len, &t.journal);
-	if (r < 0 || move_is_intact(&t.move, true, &never, &path) <= 0)
+	if (r < 0 || move_is_intact(&t.move, true, &never, NULL, &path) <= 0)
 		return r;
-	r = set_prepare_status(set, SET_COMMITTED, NULL, false);
-	return r < 0 ? r : fs_rename(set->store->io, set->dir, "status.tmp", set->dir, "status", 0);
+	return note_landed(&t, true);
 }
 
 int commit_apply(struct set *set, const struct commit_options *options, struct commit_result *ret,
@@ -369,7 +418,10 @@ static int turn(struct set *set, const struct direction *d, bool force, unsigned
 		r = load_transaction(&t, set, err);
 	if (r < 0)
 		return r;
-	r = force ? 1 : move_is_intact(&t.move, !d->after, &since, &path);
+	auto_free uint64_t *prints = NULL;
+	if (!set_read_landed(set, t.journal.n, &prints))
+		prints = NULL;
+	r = force ? 1 : move_is_intact(&t.move, !d->after, &since, prints, &path);
 	if (r == 0)
 		return err_set(err, ESTALE,
 			       "%s was changed since; --on-conflict ours does it anyway",
@@ -384,11 +436,15 @@ static int turn(struct set *set, const struct direction *d, bool force, unsigned
 			err_sys(err, -r, "the status cannot be written");
 	}
 	if (r < 0) {
-		(void)move_clean(&t.move);
+		(void)undo_stage(&t, !d->after);
 		set->status = d->from;
 		return r;
 	}
-	return run(&t, d->after, d->from, d->done, &since, err);
+	r = run(&t, d->after, d->from, d->done, &since, err);
+	/* Without it an undo after this goes by times, which is stricter. */
+	if (r >= 0)
+		(void)note_landed(&t, d->after);
+	return r;
 }
 
 int commit_undo(struct set *set, bool force, unsigned int wait_ms, struct err *err)
@@ -440,7 +496,7 @@ static int clean_temps(struct set *set)
 	if (fs_stat(set->dir, "temps", &st) == -ENOENT)
 		return 0;
 	int r = load_transaction(&t, set, &err);
-	return r < 0 ? r : move_clean(&t.move);
+	return r < 0 ? r : undo_stage(&t, set->status == SET_COMMITTED);
 }
 
 static int drop_layers_by_path(struct set *set)
@@ -484,15 +540,50 @@ static int tidy(struct set *set)
 	return 0;
 }
 
-static void remove_gone(const struct store *store)
+/* What is hidden is half removed, or, if it is old enough, half made. */
+static void remove_hidden(const struct store *store)
 {
+	enum { OLD_ENOUGH_S = 60 };
 	AUTO(fs_names_done) struct fs_names names = {0};
+	struct timespec now;
 	auto_close int dir = fs_open_dir(store->dir, "changes", O_RDONLY);
 	if (dir < 0 || fs_list(dir, 1000000, &names) < 0)
 		return;
-	for (size_t i = 0; i < names.n; i++)
-		if (names.v[i][0] == '.')
+	clock_gettime(CLOCK_REALTIME, &now);
+	for (size_t i = 0; i < names.n; i++) {
+		struct stat st;
+		if (names.v[i][0] != '.' || fs_stat(dir, names.v[i], &st) < 0)
+			continue;
+		if (str_starts(names.v[i], ".gone-") ||
+		    now.tv_sec - st.st_ctim.tv_sec > OLD_ENOUGH_S)
 			(void)tree_remove(store->io, dir, names.v[i]);
+	}
+}
+
+/* One whose beginning a power failure has swallowed: nothing of it can have been put in place. */
+static bool is_stillborn(const struct store *store, const char *id)
+{
+	struct stat st;
+	auto_close int all = fs_open_dir(store->dir, "changes", O_PATH);
+	auto_close int dir = all < 0 ? all : fs_open_dir(all, id, O_PATH);
+	return dir >= 0 && fs_stat(dir, journal_name, &st) == -ENOENT;
+}
+
+static int sweep_one(const struct store *store, const char *id, struct err *err)
+{
+	AUTO(set_done) struct set set = {.dir = -1, .lock = -1};
+	int r = set_open(store, id, true, &set, err);
+	if (r == -EINVAL && is_stillborn(store, id)) {
+		auto_close int all = fs_open_dir(store->dir, "changes", O_PATH);
+		return all < 0 ? all : tree_remove(store->io, all, id);
+	}
+	if (r < 0)
+		return r == -EBUSY || r == -ENOENT ? 0 : r;
+	r = commit_recover(&set, err);
+	if (r < 0)
+		return r;
+	r = tidy(&set);
+	return r < 0 ? err_sys(err, -r, "change set %s cannot be tidied", id) : 0;
 }
 
 int commit_sweep(const struct store *store, struct err *err)
@@ -501,25 +592,15 @@ int commit_sweep(const struct store *store, struct err *err)
 	int worst = store_list(store, &names);
 	if (worst < 0)
 		return err_sys(err, -worst, "the change sets cannot be listed");
-	remove_gone(store);
+	remove_hidden(store);
 	for (size_t i = 0; i < names.n; i++) {
-		AUTO(set_done) struct set set = {.dir = -1, .lock = -1};
 		struct err e = {0};
-		int r = set_open(store, names.v[i], true, &set, &e);
-		if (r == -EBUSY || r == -ENOENT)
+		int r = sweep_one(store, names.v[i], &e);
+		if (r >= 0 || worst < 0)
 			continue;
-		if (r >= 0)
-			r = commit_recover(&set, &e);
-		if (r >= 0) {
-			r = tidy(&set);
-			if (r < 0)
-				err_sys(&e, -r, "change set %s cannot be tidied", set.id);
-		}
-		if (r < 0 && worst >= 0) {
-			worst = r;
-			if (err)
-				*err = e;
-		}
+		worst = r;
+		if (err)
+			*err = e;
 	}
 	return worst;
 }

@@ -52,6 +52,9 @@ size_t set_changes_count(const struct set_changes *sc);
  */
 int commit_apply(struct set *set, const struct commit_options *options, struct commit_result *ret,
 		 struct err *err);
+/* Writes out what a committed or undone set changed, a line for each (format.h). */
+int commit_show_list(const struct set *set, int (*out)(void *data, const char *text, size_t len),
+		     void *data, struct err *err);
 /* Takes a committed set back, or an undone one forth. FORCE: whatever was changed since. */
 int commit_undo(struct set *set, bool force, unsigned int wait_ms, struct err *err);
 int commit_redo(struct set *set, bool force, unsigned int wait_ms, struct err *err);

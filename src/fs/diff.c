@@ -12,7 +12,10 @@
 #include "base/util.h"
 #include "fs/format.h"
 
-enum { CONTEXT = 3, LINES_MAX = 1000000, COST_MAX = 1000 };
+enum { LINES_MAX = 1000000, COST_MAX = 1000 };
+
+/* Lines that a hunk shows before and after its changes. */
+#define CONTEXT ((size_t)3)
 
 struct line {
 	const char *text;

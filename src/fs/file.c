@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/util.h"
@@ -45,6 +47,32 @@ int file_write(const struct fs_io *io, int dir, const char *name, const void *da
 {
 	int r = file_prepare(io, dir, name, data, len, true);
 	return r < 0 ? r : file_place(io, dir, name);
+}
+
+bool file_number(const char **at, int base, char end, uint64_t *ret)
+{
+	char *stop = NULL;
+	/* strtoull takes blanks and signs. */
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	unsigned long long value = strtoull(*at, &stop, base);
+	if (errno || *stop != end)
+		return false;
+	*at = end ? stop + 1 : stop;
+	*ret = value;
+	return true;
+}
+
+bool file_time(const char **at, char end, struct timespec *ret)
+{
+	uint64_t sec = 0;
+	uint64_t ns = 0;
+	if (!file_number(at, 10, '.', &sec) || sec > INT64_MAX || strcspn(*at, " \n") != 9 ||
+	    !file_number(at, 10, end, &ns))
+		return false;
+	*ret = (struct timespec){.tv_sec = (time_t)sec, .tv_nsec = (long)ns};
+	return true;
 }
 
 int file_read(int dir, const char *name, size_t max, char **ret_data, size_t *ret_len)

@@ -137,14 +137,14 @@ static int add_texts(struct buf *out, const struct side_text *a, const struct si
 
 /* One file's patch; OLD_SIDE or NEW_SIDE may be taken as absent, for changes of kind. */
 static int add_file(struct format *f, const struct change *c, bool with_old, bool with_new,
-		    const char *path, size_t len, struct buf *out)
+		    const char *path, struct buf *out)
 {
 	AUTO(side_text_done) struct side_text a = {0};
 	AUTO(side_text_done) struct side_text b = {0};
 	AUTO(buf_done) struct buf old_name = BUF_INIT(CHANGES_PATH_MAX * 8);
 	AUTO(buf_done) struct buf new_name = BUF_INIT(CHANGES_PATH_MAX * 8);
-	add_name(&old_name, "a/", path, len);
-	add_name(&new_name, "b/", path, len);
+	add_name(&old_name, "a/", path, strlen(path));
+	add_name(&new_name, "b/", path, strlen(path));
 	int r = with_old ? read_side(f, c, false, &a) : 0;
 	if (r >= 0 && with_new)
 		r = read_side(f, c, true, &b);
@@ -178,12 +178,12 @@ int format_patch_change(struct format *f, const struct change *c)
 	if (c->what & ~(CHANGE_CONTENT | CHANGE_TYPE) || (!old_text && !new_text))
 		add_comment(&out, c, name, len);
 	if (one && c->what & (CHANGE_CONTENT | CHANGE_MODE))
-		r = add_file(f, c, true, true, name, len, &out);
+		r = add_file(f, c, true, true, name, &out);
 	else if (!one) {
 		if (old_text)
-			r = add_file(f, c, true, false, name, len, &out);
+			r = add_file(f, c, true, false, name, &out);
 		if (r >= 0 && new_text)
-			r = add_file(f, c, false, true, name, len, &out);
+			r = add_file(f, c, false, true, name, &out);
 	}
 	if (r < 0 || out.error)
 		return r < 0 ? r : out.error;

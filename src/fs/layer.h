@@ -19,14 +19,10 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "fs/inode_map.h"
 #include "sys/fs_call.h"
 
 struct err;
-
-struct layer_mode {
-	ino_t ino;
-	mode_t mode;
-};
 
 struct layer {
 	int dir; /* where `upper` and `modes` are */
@@ -36,8 +32,7 @@ struct layer {
 	const struct fs_io *io;
 	uid_t uid; /* ours */
 	gid_t gid;
-	struct layer_mode *modes;
-	size_t n_modes;
+	struct inode_map modes; /* that were changed */
 };
 
 /*
@@ -52,8 +47,8 @@ void layer_done(struct layer *layer);
 int layer_open_dir(struct layer *layer, const char *path);
 /* The file NAME of the upper directory DIR, for reading. */
 int layer_open_file(struct layer *layer, int dir, const char *name);
-/* A short attribute of the upper object FD (O_PATH); its length. */
-ssize_t layer_xattr(struct layer *layer, int fd, const char *name, void *out, size_t size);
+/* A short attribute of the upper object FD (O_PATH) of the directory DIR; its length. */
+ssize_t layer_xattr(struct layer *layer, int dir, int fd, const char *name, void *out, size_t size);
 /* The mode that ST (of an upper object) had before it was made readable. */
 mode_t layer_mode(const struct layer *layer, const struct stat *st);
 

@@ -172,10 +172,17 @@ static int settle_mode(const struct fs_io *io, int dir, const char *name,
 
 static const struct op *temp_of(const struct move *m, size_t i)
 {
-	for (size_t k = 0; k < m->temps.n; k++)
-		if (m->temps.ops[k].slot == i)
-			return &m->temps.ops[k];
-	return NULL;
+	/* They were written in the order of their ops. */
+	size_t low = 0;
+	size_t high = m->temps.n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (m->temps.ops[middle].slot < i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < m->temps.n && m->temps.ops[low].slot == i ? &m->temps.ops[low] : NULL;
 }
 
 static int run_swap(struct move *m, size_t i, const struct place *p, bool after)
@@ -272,7 +279,7 @@ static int is_as_planned(const struct move *m, const struct op *op, const struct
 }
 
 /* Makes directories that stay, and change, accessible while they do. */
-static int widen(struct move *m)
+int move_widen(struct move *m)
 {
 	for (size_t i = 0; i < m->journal->n; i++) {
 		const struct op *op = &m->journal->ops[i];
@@ -330,33 +337,44 @@ static int check_all(const struct move *m, bool after, struct err *err)
 	return 0;
 }
 
+int move_dirs(struct move *m, bool after, struct err *err)
+{
+	AUTO(place_done) struct place p = {.dir = -1};
+	/* The deepest first: a closed one is in the way of those below. */
+	for (size_t i = m->journal->n; i > 0; i--) {
+		if (!m->journal->ops[i - 1].is_dir)
+			continue;
+		int r = run_op(m, i - 1, after, false, &p);
+		if (r < 0)
+			return fail_op(&m->journal->ops[i - 1], r, err);
+	}
+	return 0;
+}
+
 int move_run(struct move *m, bool after, bool check, struct err *err)
 {
 	AUTO(place_done) struct place p = {.dir = -1};
 	int r = check ? check_all(m, after, err) : 0;
 	if (r < 0)
 		return r;
-	r = widen(m);
+	r = move_widen(m);
 	if (r < 0)
 		return err_sys(err, -r, "a directory cannot be made accessible");
-	for (size_t pass = 0; pass < 2; pass++) {
-		for (size_t k = 0; k < m->journal->n; k++) {
-			size_t i = pass ? m->journal->n - 1 - k : k;
-			if (m->journal->ops[i].is_dir != (pass == 1))
-				continue;
-			r = run_op(m, i, after, check, &p);
-			if (r < 0)
-				return fail_op(&m->journal->ops[i], r, err);
-		}
+	for (size_t i = 0; i < m->journal->n; i++) {
+		if (m->journal->ops[i].is_dir)
+			continue;
+		r = run_op(m, i, after, check, &p);
+		if (r < 0)
+			return fail_op(&m->journal->ops[i], r, err);
 	}
-	return 0;
+	return move_dirs(m, after, err);
 }
 
 /* --- Looking ------------------------------------------------------------------------------ */
 
 /* 1: the object at the place is the one of SIDE, as it was left. */
 static int is_side(const struct op *op, const struct place *p, const struct op_side *side,
-		   const struct timespec *since)
+		   const struct timespec *since, const uint64_t *print)
 {
 	struct stat st;
 	int r = fs_stat(p->dir, p->name, &st);
@@ -375,11 +393,35 @@ static int is_side(const struct op *op, const struct place *p, const struct op_s
 	if (!S_ISDIR(side->mode) &&
 	    (st.st_mtim.tv_sec != side->mtime.tv_sec || st.st_mtim.tv_nsec != side->mtime.tv_nsec))
 		return 0;
+	if (print) {
+		uint64_t now = 0;
+		r = tree_print(p->dir, p->name, &now);
+		return r < 0 ? r : now == *print;
+	}
 	r = tree_is_changed(p->dir, p->name, since);
 	return r < 0 ? r : !r;
 }
 
-int move_is_intact(struct move *m, bool after, const struct timespec *since, const char **ret_path)
+int move_prints(struct move *m, bool after, uint64_t *ret_prints)
+{
+	AUTO(place_done) struct place p = {.dir = -1};
+	for (size_t i = 0; i < m->journal->n; i++) {
+		const struct op *op = &m->journal->ops[i];
+		const struct op_side *side = after ? &op->after : &op->before;
+		ret_prints[i] = 0;
+		if (!side->exists || op->is_dir)
+			continue;
+		int r = place_find(m, op, &p);
+		if (r >= 0)
+			r = tree_print(p.dir, p.name, &ret_prints[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int move_is_intact(struct move *m, bool after, const struct timespec *since, const uint64_t *prints,
+		   const char **ret_path)
 {
 	AUTO(place_done) struct place p = {.dir = -1};
 	for (size_t i = 0; i < m->journal->n; i++) {
@@ -388,7 +430,8 @@ int move_is_intact(struct move *m, bool after, const struct timespec *since, con
 		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
 			r = 0; /* not even its directory */
 		else if (r >= 0)
-			r = is_side(op, &p, after ? &op->after : &op->before, since);
+			r = is_side(op, &p, after ? &op->after : &op->before, since,
+				    prints ? &prints[i] : NULL);
 		if (r <= 0) {
 			*ret_path = op->path;
 			return r;

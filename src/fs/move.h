@@ -54,9 +54,15 @@ int move_load(struct move *m);
 int move_run(struct move *m, bool after, bool check, struct err *err);
 /* Makes what move_run did durable. */
 int move_sync(struct move *m);
-/* Removes what lies beside far targets, and `temps`. */
-int move_clean(struct move *m);
+/* Removes what lies beside far targets, and `temps`; the state is AFTER or before. */
+int move_clean(struct move *m, bool after);
 
-/* Whether what is in the tree is still what the change set left there (AFTER) or found; positive
- * yes, 0 no: RET_PATH (borrowed) names the first that is not. SINCE: when it was put there. */
-int move_is_intact(struct move *m, bool after, const struct timespec *since, const char **ret_path);
+/* For each op what tree_print says of its target, 0 where that does not matter. */
+int move_prints(struct move *m, bool after, uint64_t *ret_prints);
+/*
+ * Whether what is in the tree is still what the change set left there (AFTER) or found; positive
+ * yes, 0 no: RET_PATH (borrowed) names the first that is not. PRINTS, of when it was put there,
+ * tell any change; without them (NULL) one that is later than SINCE.
+ */
+int move_is_intact(struct move *m, bool after, const struct timespec *since, const uint64_t *prints,
+		   const char **ret_path);

@@ -109,6 +109,8 @@ int move_stage(struct move *m, bool after, struct err *err)
 	journal_done(&m->temps);
 	/* An empty one says already that something may lie beside the targets. */
 	int r = write_temps(m);
+	if (r >= 0)
+		r = move_widen(m);
 	for (size_t i = 0; r >= 0 && i < m->journal->n; i++) {
 		const struct op *op = &m->journal->ops[i];
 		if (!op->is_far || op->kind != OP_SWAP)
@@ -137,14 +139,14 @@ int move_load(struct move *m)
 	return journal_decode(data, len, &m->temps);
 }
 
-int move_clean(struct move *m)
+int move_clean(struct move *m, bool after)
 {
 	AUTO(place_done) struct place p = {.dir = -1};
-	int worst = 0;
 	journal_done(&m->temps);
 	if (!move_has_temps(m))
 		return 0;
-	for (size_t i = 0; i < m->journal->n; i++) {
+	int worst = move_widen(m);
+	for (size_t i = 0; worst >= 0 && i < m->journal->n; i++) {
 		const struct op *op = &m->journal->ops[i];
 		if (!op->is_far || op->kind != OP_SWAP)
 			continue;
@@ -155,6 +157,8 @@ int move_clean(struct move *m)
 		if (r < 0 && r != -ENOENT)
 			worst = r;
 	}
+	if (worst >= 0)
+		worst = move_dirs(m, after, NULL);
 	if (worst < 0)
 		return worst;
 	int r = fs_unlink(m->io, m->set, temps_name, 0);

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/util.h"
+#include "fs/plan_internal.h"
 #include "fs/tree.h"
 #include "sys/at.h"
 
@@ -26,6 +27,11 @@ struct work {
 	bool is_far;
 	bool can_replace; /* names in LOW may be changed */
 };
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
 
 static bool replaces(const struct change *c)
 {
@@ -132,30 +138,59 @@ static int add_op(const struct work *w, const char *path)
 	return 0;
 }
 
+static void close_dir(struct plan_dir *d)
+{
+	if (!d->dir)
+		return;
+	util_close(d->up);
+	util_close(d->low);
+	d->dir = NULL;
+}
+
 /* The directories that a change lies in, and what may be done in the lower one. */
-static int open_work(struct work *w)
+static int open_dir(struct plan *plan, struct layer *layer, const struct change *dir,
+		    struct plan_dir *d)
 {
 	AUTO(buf_done) struct buf path = BUF_INIT(CHANGES_PATH_MAX);
-	const struct change *dir = w->c->parent ? w->c->parent : w->c;
 	struct stat st;
 	uint64_t mount = 0;
-	w->name = w->c->parent ? w->c->name : ".";
 	int r = change_path(dir, &path);
 	if (r < 0)
 		return r;
+	*d = (struct plan_dir){.dir = dir, .up = -1};
 	if (dir->after.kind == NODE_DIR)
-		w->up = fs_open_dir(w->layer->upper, buf_text(&path), O_PATH);
-	w->low = fs_open_dir(w->layer->lower, buf_text(&path), O_PATH);
-	if (w->low < 0 || (w->up < 0 && w->up != -1))
-		return w->low < 0 ? w->low : w->up;
-	r = fs_mount_id(w->low, &mount);
+		d->up = fs_open_dir(layer->upper, buf_text(&path), O_PATH);
+	d->low = fs_open_dir(layer->lower, buf_text(&path), O_PATH);
+	if (d->low < 0 || (d->up < 0 && d->up != -1))
+		return d->low < 0 ? d->low : d->up;
+	r = fs_mount_id(d->low, &mount);
 	if (r >= 0)
-		r = fs_stat(w->low, "", &st);
+		r = fs_stat(d->low, "", &st);
 	if (r < 0)
 		return r;
-	w->is_far = mount != w->plan->mount;
+	d->is_far = mount != plan->mount;
 	/* Our own directories are opened up for the time of the commit. */
-	w->can_replace = at_access(w->low, W_OK | X_OK) == 0 || st.st_uid == w->layer->uid;
+	d->can_replace = at_access(d->low, W_OK | X_OK) == 0 || st.st_uid == layer->uid;
+	return 0;
+}
+
+static int open_work(struct work *w)
+{
+	const struct change *dir = w->c->parent ? w->c->parent : w->c;
+	struct plan_dir *d = &w->plan->at;
+	w->name = w->c->parent ? w->c->name : ".";
+	if (d->dir != dir) {
+		close_dir(d);
+		int r = open_dir(w->plan, w->layer, dir, d);
+		if (r < 0) {
+			close_dir(d);
+			return r;
+		}
+	}
+	w->up = d->up;
+	w->low = d->low;
+	w->is_far = d->is_far;
+	w->can_replace = d->can_replace;
 	return 0;
 }
 
@@ -166,15 +201,16 @@ static int plan_change(struct plan *plan, struct layer *layer, uint32_t index,
 	struct work w = {.plan = plan, .layer = layer, .index = index, .c = c, .up = -1, .low = -1};
 	char quoted[QUOTE_SIZE];
 	int r = open_work(&w);
-	/* The times of a directory that is not ours are the kernel's business. */
-	bool skip =
-		r >= 0 && c->kind == CHANGE_NONE && layer->uid != 0 && c->before.uid != layer->uid;
+	/* The time of a directory that is not ours is the kernel's business, and so is that of one
+	 * in which somebody else worked meanwhile. */
+	bool is_theirs =
+		(layer->uid != 0 && c->before.uid != layer->uid) ||
+		((c->before.mode & 0700) == 0700 && is_later(&c->before.mtime, &layer->since));
+	bool skip = r >= 0 && c->kind == CHANGE_NONE && is_theirs;
 	if (r >= 0 && !skip)
 		r = change_path(c, &path);
 	if (r >= 0 && !skip)
 		r = add_op(&w, buf_text(&path));
-	util_close(w.up);
-	util_close(w.low);
 	if (r < 0) {
 		(void)change_path(c, &path);
 		return err_sys(err, -r, "the change of %s cannot be prepared",
@@ -245,8 +281,8 @@ static bool is_wanted(const struct change *c)
 	return stays_dir(c) && (c->is_touched || (c->is_chosen && (c->what & CHANGE_TIME)));
 }
 
-int plan_layer(struct plan *plan, struct layer *layer, uint32_t index, struct changes *changes,
-	       struct err *err)
+static int plan_all(struct plan *plan, struct layer *layer, uint32_t index, struct changes *changes,
+		    struct err *err)
 {
 	mark_touched(plan, changes);
 	for (struct change *c = changes->root; c;) {
@@ -258,6 +294,8 @@ int plan_layer(struct plan *plan, struct layer *layer, uint32_t index, struct ch
 			int r = plan_change(plan, layer, index, c, err);
 			if (r < 0)
 				return r;
+			if (plan->journal->n > n)
+				c->op_number = n + 1;
 			if (whole && plan->journal->n > n) {
 				r = trim(plan, c, (uint32_t)n);
 				if (r < 0)
@@ -266,5 +304,14 @@ int plan_layer(struct plan *plan, struct layer *layer, uint32_t index, struct ch
 		}
 		c = whole ? change_skip(c) : change_next(c);
 	}
-	return 0;
+	int r = plan_links(plan, layer, changes);
+	return r < 0 ? err_sys(err, -r, "the hard links cannot be prepared") : 0;
+}
+
+int plan_layer(struct plan *plan, struct layer *layer, uint32_t index, struct changes *changes,
+	       struct err *err)
+{
+	int r = plan_all(plan, layer, index, changes, err);
+	close_dir(&plan->at);
+	return r;
 }

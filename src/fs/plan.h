@@ -20,6 +20,15 @@ enum plan_conflicts {
 	PLAN_OURS,   /* take the sandbox's version */
 };
 
+/* Where a change lies. */
+struct plan_dir {
+	const struct change *dir; /* NULL: nothing is open */
+	int up;			  /* O_PATH; -1: not there */
+	int low;
+	bool is_far;
+	bool can_replace; /* names in LOW may be changed */
+};
+
 struct plan {
 	const struct fs_io *io;
 	int new_dir; /* borrowed: where the objects are put */
@@ -27,6 +36,7 @@ struct plan {
 	uint64_t mount; /* of both */
 	enum plan_conflicts conflicts;
 	struct journal *journal; /* grows */
+	struct plan_dir at;	 /* private */
 	size_t n_skipped;	 /* because of PLAN_THEIRS */
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sha256.h"
 #include "base/util.h"
 #include "fs/file.h"
 #include "fs/store.h"
@@ -69,23 +70,71 @@ static int read_status(struct set *set)
 {
 	auto_free char *text = NULL;
 	size_t len = 0;
-	char word[16];
-	long long sec = 0;
-	long ns = 0;
-	char end = 0;
 	int r = file_read(set->dir, "status", 256, &text, &len);
 	if (r < 0)
 		return r;
-	if (sscanf(text, "%15s %lld.%9ld%c", word, &sec, &ns, &end) != 4 || end != '\n' || ns < 0)
+	char *blank = strchr(text, ' ');
+	if (!blank)
+		return -EINVAL;
+	*blank = '\0';
+	const char *at = blank + 1;
+	struct timespec since;
+	if (!file_time(&at, '\n', &since) || *at)
 		return -EINVAL;
 	for (size_t i = 0; i < SET_STATUS_COUNT; i++) {
-		if (!str_eq(word, status_names[i]))
+		if (!str_eq(text, status_names[i]))
 			continue;
 		set->status = (enum set_status)i;
-		set->since = (struct timespec){.tv_sec = (time_t)sec, .tv_nsec = ns};
+		set->since = since;
 		return 0;
 	}
 	return -EINVAL;
+}
+
+/* `landed`: the time of the status that it belongs to, the prints, and a sum over both. */
+static void sum_landed(const struct set *set, const uint64_t *prints, size_t n,
+		       uint8_t ret_digest[SHA256_SIZE])
+{
+	const int64_t since[2] = {set->since.tv_sec, set->since.tv_nsec};
+	struct sha256 sum;
+	sha256_init(&sum);
+	sha256_add(&sum, since, sizeof(since));
+	sha256_add(&sum, prints, n * sizeof(*prints));
+	sha256_end(&sum, ret_digest);
+}
+
+bool set_read_landed(const struct set *set, size_t n, uint64_t **ret_prints)
+{
+	auto_free char *data = NULL;
+	size_t len = 0;
+	uint8_t digest[SHA256_SIZE];
+	size_t size = n * sizeof(uint64_t);
+	if (file_read(set->dir, "landed", size + SHA256_SIZE, &data, &len) < 0 ||
+	    len != size + SHA256_SIZE)
+		return false;
+	uint64_t *prints = xcalloc(n + 1, sizeof(uint64_t));
+	memcpy(prints, data, size);
+	sum_landed(set, prints, n, digest);
+	if (memcmp(digest, data + size, SHA256_SIZE) != 0) {
+		free(prints);
+		return false;
+	}
+	*ret_prints = prints;
+	return true;
+}
+
+int set_note_landed(struct set *set, const uint64_t *prints, size_t n)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT(SIZE_MAX / 4);
+	uint8_t digest[SHA256_SIZE];
+	sum_landed(set, prints, n, digest);
+	buf_add(&text, (const char *)prints, n * sizeof(*prints));
+	buf_add(&text, (const char *)digest, sizeof(digest));
+	if (text.error)
+		return text.error;
+	/* It need not survive a power failure: without it the time of the status decides. */
+	int r = file_prepare(set->store->io, set->dir, "landed", text.data, text.len, false);
+	return r < 0 ? r : fs_rename(set->store->io, set->dir, "landed.tmp", set->dir, "landed", 0);
 }
 
 static int lock_set(struct set *set)
@@ -149,16 +198,23 @@ int set_create(const struct store *store, const struct set_info *info, struct se
 	       struct err *err)
 {
 	struct set set = {.store = store, .dir = -1, .lock = -1};
+	char hidden[64];
 	auto_close int all = fs_open_dir(store->dir, "changes", O_PATH);
 	int r = all < 0 ? all : -EEXIST;
+	/* Nobody sees it before it is locked and whole. */
 	for (int i = 0; r == -EEXIST && i < 100; i++) {
 		make_id(set.id, sizeof(set.id));
-		r = fs_make_dir(store->io, all, set.id, 0700);
+		snprintf(hidden, sizeof(hidden), ".new-%s", set.id);
+		r = fs_make_dir(store->io, all, hidden, 0700);
 	}
 	if (r >= 0) {
 		copy_info(&set.info, info);
-		set.dir = fs_open_dir(all, set.id, O_RDONLY);
+		set.dir = fs_open_dir(all, hidden, O_RDONLY);
 		r = set.dir < 0 ? set.dir : fill_new(&set);
+		if (r >= 0)
+			r = fs_rename(store->io, all, hidden, all, set.id, RENAME_NOREPLACE);
+		if (r < 0)
+			(void)tree_remove(store->io, all, hidden);
 	}
 	if (r < 0) {
 		set_done(&set);

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "fs/file.h"
 #include "fs/store.h"
 
 enum { WORKDIRS_MAX = 64, WORDS_MAX = 65536 };
@@ -86,55 +87,51 @@ static char *get_text(const char *text, size_t len)
 	return take_ptr(out);
 }
 
-static bool get_workdir(const char *line, size_t len, struct set_info *info)
+/* LINE is after the keyword. */
+static bool get_workdir(const char *line, struct set_info *info)
 {
-	unsigned long long ino = 0;
-	unsigned long long born = 0;
-	int used = 0;
-	if (sscanf(line, "workdir %llu.%llu %n", &ino, &born, &used) != 2 || !used ||
-	    (size_t)used >= len || info->n_workdirs == WORKDIRS_MAX)
+	struct fs_id id;
+	if (info->n_workdirs == WORKDIRS_MAX || !file_number(&line, 10, '.', &id.ino) ||
+	    !file_number(&line, 10, ' ', &id.born))
 		return false;
-	char *path = get_text(line + used, len - (size_t)used);
+	char *path = get_text(line, strlen(line));
 	if (!path || path[0] != '/') {
 		free(path);
 		return false;
 	}
 	info->workdirs = xrealloc(info->workdirs, info->n_workdirs + 1, sizeof(struct set_workdir));
-	info->workdirs[info->n_workdirs++] =
-		(struct set_workdir){.path = path, .id = {.ino = ino, .born = born}};
+	info->workdirs[info->n_workdirs++] = (struct set_workdir){.path = path, .id = id};
 	return true;
 }
 
-static bool get_line(const char *line, size_t len, size_t number, struct set_info *info)
+static bool get_word(const char *line, struct set_info *info)
 {
-	long long sec = 0;
-	long ns = 0;
-	char word[16];
-	switch (number) {
-	case 0:
-		return str_eq(line, "sandlock-changes 1");
-	case 1:
-		if (sscanf(line, "began %lld.%9ld", &sec, &ns) != 2 || ns < 0)
-			return false;
-		info->began = (struct timespec){.tv_sec = (time_t)sec, .tv_nsec = ns};
-		return true;
-	case 2:
-		if (sscanf(line, "death %15s", word) != 1)
-			return false;
-		info->keep_on_death = str_eq(word, "keep");
-		return info->keep_on_death || str_eq(word, "discard");
-	default:
-		break;
-	}
-	if (str_starts(line, "workdir "))
-		return get_workdir(line, len, info);
-	if (!str_starts(line, "word ") || info->command.n == WORDS_MAX)
-		return false;
-	char *text = get_text(line + 5, len - 5);
+	char *text = info->command.n < WORDS_MAX ? get_text(line, strlen(line)) : NULL;
 	if (!text)
 		return false;
 	strv_add_take(&info->command, text);
 	return true;
+}
+
+static bool get_line(const char *line, size_t number, struct set_info *info)
+{
+	const char *value = strchr(line, ' ');
+	value = value ? value + 1 : "";
+	switch (number) {
+	case 0:
+		return str_eq(line, "sandlock-changes 1");
+	case 1:
+		return str_starts(line, "began ") && file_time(&value, '\0', &info->began) &&
+		       !*value;
+	case 2:
+		info->keep_on_death = str_eq(line, "death keep");
+		return info->keep_on_death || str_eq(line, "death discard");
+	default:
+		break;
+	}
+	if (str_starts(line, "workdir "))
+		return get_workdir(value, info);
+	return str_starts(line, "word ") && get_word(value, info);
 }
 
 int set_info_decode(const char *text, size_t len, struct set_info *ret)
@@ -156,7 +153,7 @@ int set_info_decode(const char *text, size_t len, struct set_info *ret)
 			info = (struct set_info){0};
 			return 0;
 		}
-		if (!get_line(line, n, number++, &info))
+		if (!get_line(line, number++, &info))
 			return -EINVAL;
 	}
 	return -EINVAL;

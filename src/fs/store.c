@@ -50,7 +50,9 @@ static char *default_path(void)
 	const char *home = getenv("HOME");
 	if (state && path_is_absolute(state))
 		return path_join(state, "sandlock");
-	if (home && path_is_absolute(home) && access(home, W_OK | X_OK) == 0)
+	auto_close int fd =
+		home && path_is_absolute(home) ? at_open(AT_FDCWD, home, O_DIRECTORY, 0) : -1;
+	if (fd >= 0 && at_access(fd, W_OK | X_OK) == 0)
 		return path_join(home, ".local/state/sandlock");
 	return xasprintf("/var/tmp/sandlock-%u", (unsigned int)geteuid());
 }

@@ -7,6 +7,7 @@
  *   status    one word and a time, replaced as a whole
  *   layers/N  upper and work directory of workdir N, and the modes that were changed to read it
  *   journal, new, old, temps    see move.h
+ *   landed    what was put in place, by which a later change is seen
  *   list      what a commit did, as `show` prints it
  *
  * A lock that is free and a status that says "in work" are the sign of a process that died.
@@ -98,6 +99,10 @@ int set_change_status(struct set *set, enum set_status status, const struct time
 int set_prepare_status(struct set *set, enum set_status status, const struct timespec *since,
 		       bool sync);
 int set_place_status(struct set *set);
+/* What the targets of the N ops are like now that the status says so (move_prints). */
+int set_note_landed(struct set *set, const uint64_t *prints, size_t n);
+/* The prints noted since the status is what it is; false where that is not known. */
+bool set_read_landed(const struct set *set, size_t n, uint64_t **ret_prints);
 /* Removes the whole set, which is locked by us. */
 int set_remove(struct set *set);
 int set_remove_layers(struct set *set);

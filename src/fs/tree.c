@@ -65,7 +65,7 @@ static int open_to_empty(const struct fs_io *io, int root, const char *path)
 {
 	int fd = fs_open_dir(root, path, O_RDONLY);
 	auto_close int held = fs_open_dir(root, path, O_PATH);
-	struct stat st;
+	struct stat st = {0};
 	if (held < 0 || fs_stat(held, "", &st) < 0 || (st.st_mode & 0700) == 0700)
 		return fd;
 	util_close(fd);
@@ -94,7 +94,7 @@ static int empty_dir(const struct fs_io *io, struct tree_walk *w, size_t i)
 
 int tree_remove(const struct fs_io *io, int dir, const char *name)
 {
-	struct stat st;
+	struct stat st = {0};
 	int r = fs_stat(dir, name, &st);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -126,7 +126,7 @@ static int dir_is_changed(struct tree_walk *w, size_t i, const struct timespec *
 		return 0; /* nobody's business that nobody can see */
 	int r = fd < 0 ? fd : fs_list(fd, NAMES_MAX, &names);
 	for (size_t k = 0; r == 0 && k < names.n; k++) {
-		struct stat st;
+		struct stat st = {0};
 		r = fs_stat(fd, names.v[k], &st);
 		if (r == 0 && is_later(&st.st_ctim, since))
 			return 1;
@@ -138,7 +138,7 @@ static int dir_is_changed(struct tree_walk *w, size_t i, const struct timespec *
 
 int tree_is_changed(int dir, const char *name, const struct timespec *since)
 {
-	struct stat st;
+	struct stat st = {0};
 	int r = fs_stat(dir, name, &st);
 	if (r < 0)
 		return r;
@@ -151,4 +151,62 @@ int tree_is_changed(int dir, const char *name, const struct timespec *since)
 	for (size_t i = 0; r == 0 && i < w.n; i++)
 		r = dir_is_changed(&w, i, since);
 	return r;
+}
+
+static void mix(uint64_t *print, uint64_t number)
+{
+	for (int i = 0; i < 64; i += 8)
+		*print = (*print ^ (number >> i & 0xff)) * 1099511628211u;
+}
+
+static void mix_stat(uint64_t *print, const char *name, const struct stat *st)
+{
+	for (; *name; name++)
+		mix(print, (unsigned char)*name);
+	mix(print, st->st_ino);
+	mix(print, st->st_mode);
+	mix(print, (uint64_t)st->st_size);
+	mix(print, (uint64_t)st->st_mtim.tv_sec);
+	mix(print, (uint64_t)st->st_mtim.tv_nsec);
+	mix(print, (uint64_t)st->st_ctim.tv_sec);
+	mix(print, (uint64_t)st->st_ctim.tv_nsec);
+}
+
+static int print_dir(struct tree_walk *w, size_t i, uint64_t *print)
+{
+	AUTO(fs_names_done) struct fs_names names = {0};
+	const char *path = tree_walk_path(w, i, w->dirs[0].name);
+	auto_close int fd = path ? fs_open_dir(w->root, path, O_RDONLY) : -E2BIG;
+	if (fd == -EACCES)
+		return 0;
+	int r = fd < 0 ? fd : fs_list(fd, NAMES_MAX, &names);
+	for (size_t k = 0; r >= 0 && k < names.n; k++) {
+		struct stat st = {0};
+		r = fs_stat(fd, names.v[k], &st);
+		if (r < 0)
+			return r;
+		mix_stat(print, names.v[k], &st);
+		if (S_ISDIR(st.st_mode))
+			r = tree_walk_add(w, i, names.v[k]);
+	}
+	return r;
+}
+
+int tree_print(int dir, const char *name, uint64_t *ret_print)
+{
+	uint64_t print = 14695981039346656037u;
+	struct stat st = {0};
+	int r = fs_stat(dir, name, &st);
+	if (r < 0)
+		return r;
+	mix_stat(&print, "", &st);
+	if (S_ISDIR(st.st_mode)) {
+		AUTO(tree_walk_done) struct tree_walk w;
+		tree_walk_init(&w, dir, name);
+		for (size_t i = 0; r >= 0 && i < w.n; i++)
+			r = print_dir(&w, i, &print);
+	}
+	if (r >= 0)
+		*ret_print = print;
+	return r < 0 ? r : 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "sys/fs_call.h"
@@ -42,5 +43,10 @@ int tree_copy_metadata(const struct fs_io *io, int from, int to, mode_t mode, bo
 int tree_copy_shell(const struct tree_copy *how, int dir, const char *name, int dir2,
 		    const char *name2);
 
+/*
+ * A number that is another one after any change to NAME of DIR or to anything in it: over names,
+ * inodes, sizes, and both times.
+ */
+int tree_print(int dir, const char *name, uint64_t *ret_print);
 /* Whether anything in NAME of DIR, itself included, was changed after SINCE. Negative errno. */
 int tree_is_changed(int dir, const char *name, const struct timespec *since);

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/util.h"
+#include "fs/inode_map.h"
 #include "fs/layer.h"
 #include "fs/tree.h"
 #include "fs/tree_walk.h"
@@ -16,7 +17,6 @@ enum { BLOCK = 131072, NAMES_MAX = 4 * 1024 * 1024 };
 
 /* A file of more than one name that was copied, and the directory and name of its copy. */
 struct copied {
-	ino_t ino;
 	size_t dir;
 	char *name;
 };
@@ -30,6 +30,8 @@ struct copier {
 	const char *to_name;
 	struct copied *copied;
 	size_t n_copied;
+	size_t room;
+	struct inode_map map; /* inode to its number in COPIED */
 };
 
 static int copy_range(const struct fs_io *io, int from, int to, uint64_t at, uint64_t end)
@@ -207,29 +209,43 @@ int tree_copy_shell(const struct tree_copy *how, int dir, const char *name, int 
 }
 
 /* What overlayfs wrote on a file that becomes one of the host's. */
+static int strip_names(const struct tree_copy *how, int fd, const char *names, size_t len)
+{
+	for (const char *x = names; x < names + len; x += strlen(x) + 1) {
+		int r = str_starts(x, "user.overlay.") ? fs_remove_xattr(how->io, fd, x) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int strip(const struct tree_copy *how, int dir, const char *name, const struct stat *st)
 {
 	auto_free char *names = NULL;
 	size_t len = 0;
 	if (S_ISLNK(st->st_mode) || !how->layer)
 		return 0;
-	auto_close int fd = fs_open_any(dir, name);
-	int r = fd < 0 ? fd : fs_xattr_names(fd, &names, &len);
+	int r = fs_xattr_names_of(dir, name, &names, &len);
 	if (r < 0)
 		return r == -ENOTSUP ? 0 : r;
-	bool stripped = false;
-	mode_t mode = mode_of(how, st);
-	for (const char *x = names; r >= 0 && x < names + len; x += strlen(x) + 1) {
-		if (!str_starts(x, "user.overlay."))
-			continue;
-		if (!stripped && (st->st_mode & 0200) == 0)
-			r = fs_set_mode(how->io, fd, (st->st_mode & 07777) | 0600);
-		stripped = true;
-		r = r < 0 ? r : fs_remove_xattr(how->io, fd, x);
+	bool marked = false;
+	for (const char *x = names; x < names + len; x += strlen(x) + 1)
+		marked = marked || str_starts(x, "user.overlay.");
+	mode_t mode = mode_of(how, st) & 07777;
+	mode_t now = st->st_mode & 07777;
+	if (!marked && mode == now)
+		return 0;
+	auto_close int fd = fs_open_any(dir, name);
+	if (fd < 0)
+		return fd;
+	/* Attributes want the owner's write permission. */
+	if (marked && !(now & 0200)) {
+		now |= 0600;
+		r = fs_set_mode(how->io, fd, now);
 	}
-	if (r >= 0 && ((mode ^ st->st_mode) & 07777 || (stripped && !(st->st_mode & 0200))))
-		r = fs_set_mode(how->io, fd, mode & 07777);
-	return r;
+	if (r >= 0)
+		r = strip_names(how, fd, names, len);
+	return r >= 0 && now != mode ? fs_set_mode(how->io, fd, mode) : r;
 }
 
 static int copy_file(const struct tree_copy *how, int dir, const char *name, int dir2,
@@ -261,10 +277,18 @@ static int copy_leaf(const struct tree_copy *how, const struct stat *st, int dir
 
 static const struct copied *find_copied(const struct copier *c, ino_t ino)
 {
-	for (size_t i = c->n_copied; i > 0; i--)
-		if (c->copied[i - 1].ino == ino)
-			return &c->copied[i - 1];
-	return NULL;
+	uint64_t i = 0;
+	return inode_map_find(&c->map, ino, &i) ? &c->copied[i] : NULL;
+}
+
+static void note_copied(struct copier *c, ino_t ino, size_t dir, const char *name)
+{
+	if (c->n_copied == c->room) {
+		c->room = c->room ? c->room * 2 : 64;
+		c->copied = xrealloc(c->copied, c->room, sizeof(struct copied));
+	}
+	inode_map_add(&c->map, ino, c->n_copied);
+	c->copied[c->n_copied++] = (struct copied){.dir = dir, .name = xstrdup(name)};
 }
 
 /* Files of several names become one here, too, where all of them lie in the tree. */
@@ -290,11 +314,8 @@ static int copy_entry(struct copier *c, size_t i, int dir, int dir2, const char 
 			return 0;
 	}
 	r = copy_leaf(c->how, &st, dir, name, dir2, name);
-	if (r >= 0 && many && !seen) {
-		c->copied = xrealloc(c->copied, c->n_copied + 1, sizeof(*c->copied));
-		c->copied[c->n_copied++] =
-			(struct copied){.ino = st.st_ino, .dir = i, .name = xstrdup(name)};
-	}
+	if (r >= 0 && many && !seen)
+		note_copied(c, st.st_ino, i, name);
 	return r;
 }
 
@@ -356,6 +377,7 @@ int tree_copy(const struct tree_copy *how, int dir, const char *name, int dir2, 
 	for (size_t i = 0; i < c.n_copied; i++)
 		free(c.copied[i].name);
 	free(c.copied);
+	inode_map_done(&c.map);
 	tree_walk_done_cleanup(&c.walk);
 	return r;
 }

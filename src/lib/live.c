@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,6 +17,8 @@
 #include "base/value.h"
 #include "control/server.h"
 #include "lib/registry.h"
+#include "net/ports.h"
+#include "supervise/box.h"
 
 /* Words of the command line that are told, and bytes of each. */
 #define COMMAND_WORDS 256
@@ -31,7 +34,8 @@ struct live {
 	pid_t guardian_pid;
 	int timer_fd; /* until it is visible; -1 from then on */
 	struct sandlock_process *process;
-	char *config; /* JSON */
+	struct ports *ports; /* a reference, or NULL */
+	char *config;	     /* JSON */
 	char *name;
 	struct strv command;
 	struct registry_pids pids;
@@ -62,10 +66,28 @@ static int answer_config(void *data, char **ret_json)
 	return 0;
 }
 
+/* The families have one number nearly always; else the last is told. */
+static void add_port(void *data, const struct ports_key *key, uint16_t real)
+{
+	struct value *table = data;
+	char name[16];
+	snprintf(name, sizeof(name), "%u%s", key->port, key->proto == NET_UDP ? "/udp" : "");
+	value_table_put_take(table, name, value_new_int(real));
+}
+
+static struct value *ports_value(const struct live *l)
+{
+	struct value *table = value_new(VALUE_TABLE);
+	if (l->ports)
+		ports_each(l->ports, add_port, table);
+	return table;
+}
+
 static int answer_ports(void *data, char **ret_json)
 {
-	(void)data;
-	*ret_json = xstrdup("{}");
+	const struct live *l = data;
+	AUTO(value_free) struct value *table = ports_value(l);
+	*ret_json = json_write_compact(table);
 	return 0;
 }
 
@@ -115,7 +137,7 @@ static int answer_info(void *data, char **ret_json)
 			     value_new_string(timestamp_print_ms(l->started, when)));
 	value_table_put_take(root, "uptime_ms", value_new_int(boot_ms() - l->started_ms));
 	value_table_put_take(root, "command", command_value(l));
-	value_table_put_take(root, "ports", value_new(VALUE_TABLE));
+	value_table_put_take(root, "ports", ports_value(l));
 	const struct value *view = value_get(rungs, "view");
 	value_table_put_take(root, "view", value_new_string(view ? view->str : "none"));
 	value_table_put_take(root, "rungs", rungs);
@@ -163,6 +185,7 @@ static struct live *snapshot(const struct live_spec *spec)
 	const struct sandlock_process *p = spec->process;
 	l->process = spec->process;
 	l->top_fd = l->timer_fd = -1;
+	l->ports = ports_ref(p->box ? p->box->ports : NULL);
 	l->name = xstrdup(spec->name);
 	l->guardian_pid = spec->guardian_pid;
 	l->rung = p->rung;
@@ -246,6 +269,7 @@ void live_free(struct live *live)
 	util_close(live->top_fd);
 	util_close(live->timer_fd);
 	free(live->top_name);
+	ports_unref(live->ports);
 	strv_done(&live->command);
 	free(live->config);
 	free(live->name);

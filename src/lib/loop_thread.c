@@ -14,10 +14,11 @@
 #include "supervise/supervisor.h"
 
 static struct {
+	pthread_once_t once;
 	pthread_mutex_t lock;
 	struct supervisor *sup;
 	pid_t pid; /* of the process whose thread it is */
-} loop_thread = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} loop_thread = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *loop_main(void *arg)
 {
@@ -64,8 +65,7 @@ static void watch_forks(void)
 
 struct supervisor *loop_thread_get(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, watch_forks);
+	pthread_once(&loop_thread.once, watch_forks);
 	pthread_mutex_lock(&loop_thread.lock);
 	if (!loop_thread.sup || loop_thread.pid != getpid()) {
 		struct supervisor *sup = supervisor_new();

@@ -29,6 +29,7 @@
 #include "lib/loop_thread.h"
 #include "lib/name_service.h"
 #include "lib/workspace.h"
+#include "net/ports.h"
 #include "policy/filter.h"
 #include "policy/net_table.h"
 #include "supervise/grants.h"
@@ -177,6 +178,9 @@ static void plan_network(struct job_request *req)
 		m->notify |= FILTER_NOTIFY_RECV | FILTER_NOTIFY_OPEN;
 	if ((m->udp || p->bind_allow.any) && !net_policy_bind_open(p))
 		m->notify |= FILTER_NOTIFY_BIND;
+	if (p->port_remap)
+		m->notify |= FILTER_NOTIFY_BIND | FILTER_NOTIFY_PEERNAME |
+			     (m->udp ? FILTER_NOTIFY_RECV : 0);
 }
 
 int supervision_plan(struct job_request *req, struct sandlock_error *err)
@@ -345,6 +349,7 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->have_getfd = m->have_getfd;
 	box->have_vm_read = m->have_vm_read;
 	box->guardian_pid = p->guardian_pid;
+	box->main_pid = p->child_pid;
 	box->uid = job->uid;
 	box->gid = job->gid;
 	box->host_uid = job->set_ids ? job->uid : geteuid();
@@ -374,6 +379,8 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 	box->socks = take_ptr(p->socks);
 	if (m->udp && (m->notify & FILTER_NOTIFY_BIND))
 		box->guard = sock_guard_new(box->policy);
+	if (box->policy->port_remap)
+		box->ports = ports_new();
 	return box;
 }
 

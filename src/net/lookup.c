@@ -289,7 +289,7 @@ static void try_next(struct resolver *r, struct lookup *l)
 		unsigned int round = l->tries / (unsigned int)r->host.n_servers;
 		l->tries++;
 		l->junk = 0;
-		l->due_ms = now + UDP_FIRST_MS * (round + 1);
+		l->due_ms = now + (int64_t)UDP_FIRST_MS * (round + 1);
 		if (send_query(r, l))
 			return;
 	}

@@ -23,8 +23,8 @@ enum {
 	SLOTS = 4096,	/* of the table by name; a power of two */
 };
 
-#define GRACE_MS  (10 * 60 * 1000LL)
-#define LAST_MS	  (24 * 60 * 60 * 1000LL)
+#define GRACE_MS  ((int64_t)10 * 60 * 1000)
+#define LAST_MS	  ((int64_t)24 * 60 * 60 * 1000)
 #define TTL_MAX	  (24u * 60 * 60)
 #define HOSTS_MAX ((size_t)1 << 20)
 
@@ -46,6 +46,11 @@ struct entry {
 	size_t n_pins;
 };
 
+/* A name that a rule spells out. */
+struct literal {
+	struct entry *entry; /* borrowed from the slots */
+};
+
 struct names {
 	const struct net_rules *allow;
 	const struct net_rules *deny;
@@ -53,7 +58,7 @@ struct names {
 	pthread_mutex_t lock;
 	struct entry *slots[SLOTS];
 	size_t n_entries;
-	struct entry **literals; /* borrowed from the slots */
+	struct literal *literals;
 	size_t n_literals;
 };
 
@@ -221,7 +226,7 @@ static void add_literals(struct names *n, const struct net_rules *rules, bool de
 		e->rule = r->text;
 		e->denied = denied;
 		n->literals = xrealloc(n->literals, n->n_literals + 1, sizeof(*n->literals));
-		n->literals[n->n_literals++] = e;
+		n->literals[n->n_literals++].entry = e;
 	}
 }
 
@@ -264,20 +269,20 @@ size_t names_count(const struct names *n)
 
 const char *names_get(const struct names *n, size_t i, enum names_kind *ret_kind)
 {
-	const struct entry *e = n->literals[i];
+	const struct entry *e = n->literals[i].entry;
 	*ret_kind = e->denied ? NAMES_DENIED : NAMES_LITERAL;
 	return e->name;
 }
 
 const char *names_rule(const struct names *n, size_t i)
 {
-	return n->literals[i]->rule;
+	return n->literals[i].entry->rule;
 }
 
 bool names_is_known(struct names *n, size_t i)
 {
 	pthread_mutex_lock(&n->lock);
-	bool known = n->literals[i]->n_pins > 0;
+	bool known = n->literals[i].entry->n_pins > 0;
 	pthread_mutex_unlock(&n->lock);
 	return known;
 }
@@ -384,8 +389,8 @@ size_t names_of_address_at(struct names *n, bool v6, const uint8_t *addr, const 
 	pthread_mutex_lock(&n->lock);
 	/* Denied ones first: they must not be missing where there are more than MAX. */
 	for (size_t i = 0; i < n->n_literals && found < max; i++)
-		if (n->literals[i]->denied && holds(n->literals[i], v6, addr, now_ms))
-			ret[found++] = n->literals[i]->name;
+		if (n->literals[i].entry->denied && holds(n->literals[i].entry, v6, addr, now_ms))
+			ret[found++] = n->literals[i].entry->name;
 	for (size_t i = 0; i < SLOTS && found < max; i++)
 		for (struct entry *e = n->slots[i]; e && found < max; e = e->next)
 			if (!e->denied && holds(e, v6, addr, now_ms))
@@ -425,10 +430,10 @@ char *names_hosts_text(struct names *n, int64_t now_ms)
 	buf_add_str(&b, "127.0.0.1 localhost\n::1 localhost\n");
 	pthread_mutex_lock(&n->lock);
 	for (size_t i = 0; i < n->n_literals; i++) {
-		if (n->literals[i]->denied)
+		if (n->literals[i].entry->denied)
 			continue;
-		add_lines(&b, n->literals[i], false, now_ms);
-		add_lines(&b, n->literals[i], true, now_ms);
+		add_lines(&b, n->literals[i].entry, false, now_ms);
+		add_lines(&b, n->literals[i].entry, true, now_ms);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return buf_take(&b);

@@ -154,20 +154,20 @@ static int receive(struct socket *s)
 	return n < 0 ? -errno : 0;
 }
 
-/* False: the other end takes no answers any more. */
+/* False: the other end takes no answers any more. What was received is answered, or waits. */
 static bool serve(struct netlink *nl, struct socket *s)
 {
-	int r = 0;
+	int r = answer_all(nl, s);
 	for (int i = 0; i < REQUESTS_PER_STEP && r == 0; i++) {
-		r = answer_all(nl, s);
+		r = receive(s);
 		if (r == -EAGAIN) {
-			wait_for(nl, s, true);
+			wait_for(nl, s, false);
 			return true;
 		}
 		if (r == 0)
-			r = receive(s);
+			r = answer_all(nl, s);
 	}
-	wait_for(nl, s, false);
+	wait_for(nl, s, r == -EAGAIN);
 	return r == 0 || r == -EAGAIN;
 }
 

@@ -20,13 +20,13 @@
 #include "net/resolver_internal.h"
 
 enum {
-	EVENTS_PER_STEP = 128,
-	DATAGRAMS_PER_EVENT = 16,
+	EVENTS_PER_STEP = 32,
+	DATAGRAMS_PER_EVENT = 8,
 	START_MS = 15000,
 };
 
-#define CLIENT_MS  (10 * 60 * 1000LL) /* how long a port stays known that asks nothing */
-#define REFRESH_MS (5 * 60 * 1000LL)  /* of the addresses of denied names */
+#define CLIENT_MS  ((int64_t)10 * 60 * 1000) /* how long a port stays known that asks nothing */
+#define REFRESH_MS ((int64_t)5 * 60 * 1000)  /* of the addresses of denied names */
 
 int64_t net_now_ms(void)
 {

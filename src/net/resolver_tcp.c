@@ -45,6 +45,14 @@ static void end_connection(struct resolver *r, struct connection *c)
 	free(c);
 }
 
+static struct connection *find_connection(struct resolver *r, uint64_t id)
+{
+	struct connection *c = r->connections;
+	while (c && c->id != id)
+		c = c->next;
+	return c;
+}
+
 static size_t frame_size(const struct connection *c)
 {
 	return 2 + ((size_t)c->buffer[0] << 8 | c->buffer[1]);
@@ -99,10 +107,9 @@ static void take_question(struct resolver *r, struct connection *c)
 	memcpy(question, c->buffer + 2, n);
 	watch_for(r, c, 0);
 	if (request_handle(r, question, n, &asker) < 0) {
-		for (c = r->connections; c && c->id != asker.connection; c = c->next)
-			;
-		if (c)
-			end_connection(r, c);
+		struct connection *left = find_connection(r, asker.connection);
+		if (left)
+			end_connection(r, left);
 	}
 }
 
@@ -197,9 +204,7 @@ int tcp_listen(struct resolver *r, bool v6)
 
 void tcp_reply(struct resolver *r, uint64_t connection, const uint8_t *data, size_t n)
 {
-	struct connection *c = r->connections;
-	while (c && c->id != connection)
-		c = c->next;
+	struct connection *c = find_connection(r, connection);
 	if (!c || !c->waits || c->sending || n > DNS_MESSAGE_MAX)
 		return;
 	c->buffer[0] = (uint8_t)(n >> 8);

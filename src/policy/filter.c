@@ -79,6 +79,7 @@ static unsigned int notify_bit(const struct syscall_row *row)
 		[FAMILY_CREATE]   = FILTER_NOTIFY_NAMES,
 		[FAMILY_LINK]     = FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES,
 		[FAMILY_METADATA] = FILTER_NOTIFY_METADATA,
+		[FAMILY_NARROW]   = FILTER_NOTIFY_SOCKETS,
 		[FAMILY_OPEN]     = FILTER_NOTIFY_OPEN,
 		[FAMILY_REMOVE]   = FILTER_NOTIFY_NAMES,
 		[FAMILY_WATCH]    = FILTER_NOTIFY_WATCH,
@@ -103,11 +104,12 @@ static bool is_chown(const struct syscall_row *row, unsigned int *ret_check)
 /* Of the calls on a route netlink socket those that a Unix socket would answer otherwise. */
 static unsigned int netlink_leaf(const struct syscall_row *row)
 {
-	if (str_eq(row->name, "bind"))
+	if (row->family == FAMILY_BIND && str_eq(row->name, "bind"))
 		return LEAF_CHECK + CHECK_BIND_NETLINK;
-	if (str_eq(row->name, "recvfrom"))
+	if (row->family == FAMILY_RECV && str_eq(row->name, "recvfrom"))
 		return LEAF_CHECK + CHECK_RECV_NETLINK;
-	return str_eq(row->name, "getsockname") ? LEAF_NOTIFY : LEAF_ALLOW;
+	return row->family == FAMILY_SOCKNAME && str_eq(row->name, "getsockname") ? LEAF_NOTIFY
+										  : LEAF_ALLOW;
 }
 
 /*
@@ -134,6 +136,9 @@ static unsigned int notify_leaf(const struct filter_spec *spec, const struct sys
 		return LEAF_NOTIFY;
 	if (row->family == FAMILY_RECV && (spec->notify & FILTER_NOTIFY_RECV))
 		return str_eq(row->name, "recvfrom") ? LEAF_CHECK + CHECK_RECV : LEAF_NOTIFY;
+	if (row->family == FAMILY_SOCKNAME && (spec->notify & FILTER_NOTIFY_PEERNAME) &&
+	    str_eq(row->name, "getpeername"))
+		return LEAF_NOTIFY;
 	if (spec->notify & FILTER_NOTIFY_NETLINK)
 		return netlink_leaf(row);
 	return LEAF_ALLOW;

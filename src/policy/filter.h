@@ -19,8 +19,9 @@ enum filter_arch { FILTER_X86_64, FILTER_AARCH64, FILTER_RISCV64, FILTER_ARCH_CO
 
 /* What is sent to the supervisor instead of being decided by registers alone. */
 enum filter_notify {
-	/* connect, listen, sendmsg, sendmmsg, and sendto with an address: every socket of the Unix
-	   family is allowed then, and which name it may reach is the supervisor's to judge. */
+	/* connect, listen, sendmsg, sendmmsg, sendto with an address, and SO_LINGER: every socket
+	   of the Unix family is allowed then, and which name it may reach is the supervisor's to
+	   judge. */
 	FILTER_NOTIFY_SOCKETS = 1 << 0,
 	FILTER_NOTIFY_SOCKET_CREATE = 1 << 1, /* socket: the supervisor makes it */
 	FILTER_NOTIFY_METADATA = 1 << 2,      /* the whole class */
@@ -39,6 +40,7 @@ enum filter_notify {
 	FILTER_NOTIFY_RECV = 1 << 21,
 	/* Route netlink sockets, what else they are asked, and ioctls that ask about interfaces. */
 	FILTER_NOTIFY_NETLINK = 1 << 20,
+	FILTER_NOTIFY_PEERNAME = 1 << 22, /* getpeername */
 };
 
 struct filter_spec {

@@ -323,6 +323,8 @@ static bpf_pos check_sendto(struct bpf_asm *a, const struct filter_args_ctx *ctx
  *
  * IP_OPTIONS and the IPv6 options hold a route: what is sent goes to its first stop and not to the
  * address that was judged. A flow label can hold one as well.
+ *
+ * SO_LINGER makes whoever closes a socket last wait, and that may be the supervisor with its copy.
  */
 static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx *ctx)
 {
@@ -339,6 +341,10 @@ static bpf_pos check_setsockopt(struct bpf_asm *a, const struct filter_args_ctx 
 	level = bpf_if(a, BPF_JEQ, UAPI_IPPROTO_TCP, load_arg(a, 2, tcp_name), level);
 	if (ctx->spec->notify & FILTER_NOTIFY_NETLINK)
 		level = bpf_if(a, BPF_JEQ, UAPI_SOL_NETLINK, notify(a), level);
+	if (ctx->spec->notify & FILTER_NOTIFY_SOCKETS) {
+		bpf_pos name = bpf_if(a, BPF_JEQ, UAPI_SO_LINGER, notify(a), allow(a));
+		level = bpf_if(a, BPF_JEQ, UAPI_SOL_SOCKET, load_arg(a, 2, name), level);
+	}
 	return load_arg(a, 1, level);
 }
 

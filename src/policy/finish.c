@@ -324,6 +324,7 @@ static int fill_implied(const struct builder *b, struct policy *p, struct err *e
 	if ((p->bind_deny.n || p->bind_deny.any) && !builder_is_set(b, OPT_NET_ALLOW_BIND))
 		p->bind_allow.any = true;
 	p->loopback = loopback_of(b, p);
+	p->port_remap = builder_is_true(b, OPT_PORT_REMAP);
 	if (r == 0 && p->loopback == LOOPBACK_ALL)
 		r = add_rule(&p->net_allow, "127.0.0.0/8", err);
 	if (r == 0 && p->loopback == LOOPBACK_ALL)

@@ -354,8 +354,11 @@ static const struct option table[OPT_COUNT] = {
 		.id = OPT_PORT_REMAP,
 		FLAG("port-remap"), KEY("network", "port_remap"), .api = "port_remap",
 		.type = OPTION_BOOL, .default_text = "false",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
+		.flags = OPTION_SUPERVISED,
 		.help = "give the sandbox port numbers of its own",
+		.detail = "A port that the command binds and that is taken on this machine gets another "
+			  "number outside, which sandlock ps shows; the command sees its own. Which "
+			  "ports may be bound, --net-allow-bind says.",
 	},
 	[OPT_UNIX_ALLOW] = {
 		.id = OPT_UNIX_ALLOW,

@@ -136,6 +136,7 @@ struct policy {
 	struct port_set bind_allow; /* sorted, without overlap; may hold port 0 */
 	struct port_set bind_deny;
 	enum policy_loopback loopback;
+	bool port_remap;	/* a bound port may have another number outside */
 	bool unix_allow_all;	/* --unix-allow '*' */
 	struct strv unix_allow; /* sockets, and directories of such: absolute, normal paths */
 

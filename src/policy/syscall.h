@@ -70,6 +70,7 @@ enum syscall_family {
 	FAMILY_MEMORY,
 	FAMILY_METADATA, /* mode, owner, times, attributes */
 	FAMILY_MOUNT,
+	FAMILY_NARROW, /* enters a Landlock domain of one's own making */
 	FAMILY_OPEN,
 	FAMILY_PATH_ADMIN, /* privileged calls that take a path */
 	FAMILY_PROCESS,	   /* other calls that name a process */

@@ -616,7 +616,7 @@ const struct syscall_row syscall_table[] = {
 	  .args = { ARG_FD }, .no_waiver = WHY_PRIVILEGE },
 	{ "landlock_create_ruleset", NR(444, 444, 444), SYSCALL_ALLOW },
 	{ "landlock_add_rule", NR(445, 445, 445), SYSCALL_ALLOW, .args = { ARG_FD } },
-	{ "landlock_restrict_self", NR(446, 446, 446), SYSCALL_ALLOW,
+	{ "landlock_restrict_self", NR(446, 446, 446), SYSCALL_ALLOW, .family = FAMILY_NARROW,
 	  .args = { ARG_FD, ARG_FLAGS } },
 	{ "memfd_secret", NR(447, 447, 447), SYSCALL_EPERM, .family = FAMILY_MEMORY,
 	  .args = { ARG_FLAGS } },

@@ -16,6 +16,7 @@
 #include "base/util.h"
 #include "events/event.h"
 #include "supervise/supervisor_internal.h"
+#include "sys/at.h"
 
 #define ERRNO_MAX     4095
 #define ROOM_RETRY_MS 5
@@ -158,8 +159,7 @@ static void read_program(const struct call *call, char *ret_name, size_t size)
 {
 	char path[40];
 	snprintf(path, sizeof(path), "/proc/%d/comm", call->tid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, ret_name, size - 1) : 0;
+	ssize_t n = at_read_file(AT_FDCWD, path, ret_name, size);
 	n = n > 0 && call_is_alive(call) ? n : 0;
 	ret_name[n] = '\0';
 	ret_name[strcspn(ret_name, "\n")] = '\0';

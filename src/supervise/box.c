@@ -6,6 +6,7 @@
 
 #include "base/util.h"
 #include "net/netlink.h"
+#include "net/ports.h"
 #include "net/resolver.h"
 #include "policy/policy.h"
 #include "supervise/places.h"
@@ -13,12 +14,15 @@
 
 void box_release(struct box *box)
 {
+	for (unsigned int i = 0; i < box->n_narrowed && i < ARRAY_SIZE(box->narrowed); i++)
+		util_close(box->narrowed[i].ruleset);
 	grants_done(&box->grants);
 	util_close(box->root_plus_one - 1);
 	sock_table_free(box->socks);
 	sock_guard_free(box->guard);
 	netlink_free(box->netlink);
 	resolver_free(box->resolver);
+	ports_unref(box->ports);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
 	strv_done(&box->layers);

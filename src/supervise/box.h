@@ -17,6 +17,7 @@ struct policy;
 struct task;
 struct names;
 struct netlink;
+struct ports;
 struct places;
 struct resolver;
 struct sock_guard;
@@ -30,6 +31,7 @@ struct box {
 	struct grants grants;
 	struct sock_table *socks;  /* owned (sock.h) */
 	struct sock_guard *guard;  /* owned (sock.h): of UDP ports; NULL: none is needed */
+	struct ports *ports;	   /* a reference: --port-remap; NULL: no ports of its own */
 	struct netlink *netlink;   /* owned; made with the first socket; NULL: none yet */
 	unsigned int notify;	   /* enum filter_notify bits: what is mediated */
 	struct resolver *resolver; /* owned (net/resolver.h); NULL: no rule has a name */
@@ -38,7 +40,16 @@ struct box {
 	bool as_root;		   /* started by root: acts with the task's rights only (act.h) */
 	bool have_getfd;	   /* pidfd_getfd works here */
 	bool have_vm_read;	   /* process_vm_readv works here, else /proc/PID/mem */
-	pid_t guardian_pid;	   /* as this process sees it */
+	/* Processes that have entered a domain of their own (narrow.h); written by the loop alone.
+	 */
+	struct {
+		pid_t pid;
+		unsigned long long start;
+		int ruleset; /* owned: a copy of the descriptor that it was entered by */
+	} narrowed[16];
+	unsigned int n_narrowed; /* atomic; more than fit: all are taken for such */
+	pid_t main_pid;		 /* the command, as this process sees it */
+	pid_t guardian_pid;	 /* as this process sees it */
 	/* Ids: what the sandbox calls UID/GID is HOST_UID/HOST_GID outside. */
 	uint32_t uid, gid;
 	uint32_t host_uid, host_gid;

@@ -52,24 +52,22 @@ void grants_add(struct grants *g, const char *path, unsigned int rights, int fd)
 	grants_add_take(g, &new);
 }
 
-const struct grant *grants_find(const struct grants *g, const char *path, unsigned int rights)
+const struct grant *grants_find_outer(const struct grants *g, const char *path, unsigned int rights,
+				      const struct grant *inner)
 {
-	const struct grant *found = NULL;
-	size_t depth = 0;
-	for (size_t i = 0; i < g->n; i++) {
+	for (size_t i = inner ? (size_t)(inner - g->v) : g->n; i-- > 0;) {
 		const struct grant *grant = &g->v[i];
 		if ((grant->rights & rights) != rights)
 			continue;
-		if (grant->is_dir ? !path_is_beneath(path, grant->path)
-				  : !str_eq(path, grant->path))
-			continue;
-		size_t n = strlen(grant->path);
-		if (!found || n >= depth) {
-			found = grant;
-			depth = n;
-		}
+		if (grant->is_dir ? path_is_beneath(path, grant->path) : str_eq(path, grant->path))
+			return grant;
 	}
-	return found;
+	return NULL;
+}
+
+const struct grant *grants_find(const struct grants *g, const char *path, unsigned int rights)
+{
+	return grants_find_outer(g, path, rights, NULL);
 }
 
 size_t grants_count_write_dirs(const struct grants *g)

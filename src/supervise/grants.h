@@ -43,5 +43,8 @@ void grants_add(struct grants *g, const char *path, unsigned int rights, int fd)
 /* The grant that covers PATH (canonical: no links, dots or double slashes) with all RIGHTS, the
  * deepest one; NULL if none does. A file's grant covers that file only. */
 const struct grant *grants_find(const struct grants *g, const char *path, unsigned int rights);
+/* The same, of those that lie outside of INNER (NULL: of all), which covers it as well. */
+const struct grant *grants_find_outer(const struct grants *g, const char *path, unsigned int rights,
+				      const struct grant *inner);
 /* Number of write grants on directories: two make renames across them the supervisor's work. */
 size_t grants_count_write_dirs(const struct grants *g);

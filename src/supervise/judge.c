@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,9 +33,36 @@ static int leads_there(struct call *call, const struct resolved *r)
 	return e < 0 ? e : info.dev == r->dev && info.ino == r->ino;
 }
 
+/*
+ * 1: the grant's name still leads to the object that was granted, which the kernel's rules and
+ * mounts go by; 0: that was moved away or removed, and its name may be another's now.
+ */
+static int is_in_place(struct call *call, const struct grant *grant)
+{
+	char path[PATH_MAX];
+	struct at_info info;
+	if (!grant->ino)
+		return 1; /* of a mount that is the base's own */
+	if (grant->fd >= 0)
+		return at_name(grant->fd, path, sizeof(path)) >= 0 && str_eq(path, grant->path);
+	int root = walk_root(call);
+	if (root < 0)
+		return root;
+	uint64_t how =
+		RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | (call->on_worker ? 0 : RESOLVE_CACHED);
+	auto_close int fd = at_open(root, grant->path, O_NOFOLLOW, how);
+	if (fd == -EAGAIN && !call->on_worker)
+		return -EAGAIN;
+	return fd >= 0 && at_info(fd, &info) == 0 && info.dev == grant->dev &&
+	       info.ino == grant->ino;
+}
+
 /* Whether the name of R, which GRANT covers, is to be believed: 1 or 0. */
 static int confirm(struct call *call, const struct grant *grant, const struct resolved *r)
 {
+	int e = is_in_place(call, grant);
+	if (e <= 0)
+		return e;
 	if (!call->box->base && grant->fd >= 0 && r->mnt == grant->mnt)
 		return 1;
 	if (r->deleted)
@@ -45,16 +73,20 @@ static int confirm(struct call *call, const struct grant *grant, const struct re
 int judge_grant(struct call *call, const struct resolved *r, unsigned int rights,
 		const struct grant **ret)
 {
+	const struct grants *g = &call->box->grants;
 	const struct grant *grant = NULL;
+	*ret = NULL;
 	if (r->path[0] == '/')
-		grant = grants_find(&call->box->grants, r->path, rights);
-	if (grant) {
+		grant = grants_find(g, r->path, rights);
+	for (; grant; grant = grants_find_outer(g, r->path, rights, grant)) {
 		int e = confirm(call, grant, r);
 		if (e < 0)
 			return e;
-		grant = e > 0 ? grant : NULL;
+		if (e == 0)
+			continue;
+		*ret = grant;
+		return 0;
 	}
-	*ret = grant;
 	return 0;
 }
 

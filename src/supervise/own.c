@@ -20,8 +20,7 @@
 
 enum { ANCESTORS_MAX = 4096, ANCESTORS_NEAR = 32, PROCESSES_MAX = 65536, TERMINALS_MAX = 4096 };
 
-/* Parent and start time of a process or thread. */
-static int read_parent(pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
+int own_parent(pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
 {
 	char path[32];
 	char text[1024];
@@ -48,7 +47,7 @@ static bool descends(const struct box *box, pid_t pid, int ancestors)
 	for (int i = 0; i < ancestors && pid > 1; i++) {
 		pid_t parent = 0;
 		unsigned long long start = 0;
-		if (read_parent(pid, &parent, &start) < 0 || start > child_start)
+		if (own_parent(pid, &parent, &start) < 0 || start > child_start)
 			return false;
 		if (pid == box->guardian_pid)
 			return i > 0;

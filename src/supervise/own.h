@@ -12,6 +12,8 @@
 
 struct box;
 
+/* The parent of process or thread PID, and when PID started. 0 or a negative errno. */
+int own_parent(pid_t pid, pid_t *ret_parent, unsigned long long *ret_start);
 /* Whether process or thread PID belongs to the sandbox; the guardian itself does not. */
 bool own_process(const struct box *box, pid_t pid);
 /* The same, but without looking far: false may mean that it takes a longer look. */

@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/util.h"
 #include "supervise/supervisor_internal.h"
+#include "sys/at.h"
 
 #define LOOK_MS	       10  /* how often a waiting task is looked at, where few wait */
 #define LOOK_CROWD     64  /* that many more make it so much rarer */
@@ -120,6 +122,21 @@ static void on_ready(struct supervisor *sup, struct watch *watch, uint32_t event
 	}
 }
 
+/*
+ * Each waiting call holds a descriptor or more of this process, which may be a host that needs its
+ * own: a sandbox gets a quarter of what there can be, all together half.
+ */
+static bool has_room(const struct supervisor *sup, const struct supervised *sv)
+{
+	struct rlimit limit;
+	size_t most = WAITING_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || sv->removed)
+		return false;
+	if (limit.rlim_cur / 4 < most)
+		most = (size_t)limit.rlim_cur / 4;
+	return sv->n_waiting < most && sup->n_waiting < limit.rlim_cur / 2;
+}
+
 struct verdict call_wait(struct call *call, const struct pending_op *op)
 {
 	struct supervised *sv = supervised_of(call);
@@ -128,7 +145,7 @@ struct verdict call_wait(struct call *call, const struct pending_op *op)
 	struct pending_op copy = *op;
 	if (lock)
 		pthread_mutex_lock(&sup->lock);
-	bool room = sv->n_waiting < WAITING_MAX && !sv->removed;
+	bool room = has_room(sup, sv);
 	if (room) {
 		struct waiting *w = xnew(struct waiting);
 		w->watch.fn = on_ready;
@@ -170,11 +187,8 @@ static int signal_answer(struct waiting *w)
 	char path[40];
 	char text[4096];
 	snprintf(path, sizeof(path), "/proc/%d/status", w->call.tid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (n <= 0)
+	if (at_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
 		return 0;
-	text[n] = '\0';
 	uint64_t blocked = status_mask(text, "\nSigBlk:");
 	uint64_t own = status_mask(text, "\nSigPnd:") & ~blocked;
 	uint64_t shared = status_mask(text, "\nShdPnd:") & ~blocked;

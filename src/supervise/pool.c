@@ -2,9 +2,11 @@
 /*
  * Workers for what may take long: a path that is not in the kernel's cache, a file system across a
  * network. They are made at the first slow call, own no state of the loop, are capped, and are
- * never waited for: a piece of work that outlasts its time is answered with EIO by the loop, and
- * its thread counts against the cap until the kernel lets it go. What a worker has found is
- * answered by the loop.
+ * never waited for: a piece of work that outlasts its time is answered with EIO by the loop. What a
+ * worker has found is answered by the loop.
+ *
+ * A sandbox can make the kernel hold a worker (connect.c), as many as its share. Those that are
+ * held take no place from others: there may be so many workers more.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,6 +32,8 @@ struct work {
 	enum work_state state;
 	bool abandoned; /* answered by the loop already */
 	int64_t due_ms;
+	int64_t since_ms; /* when a worker took it */
+	bool held;	  /* for longer than it should be */
 };
 
 /* Shared with the workers, which may outlive the supervisor: the last one frees it. */
@@ -91,6 +95,7 @@ static struct work *take_queued(struct pool *pool)
 	if (found) {
 		found->sv->n_running++;
 		found->state = WORK_RUNNING;
+		found->since_ms = supervise_now_ms();
 		pool->queued--;
 	}
 	return found;
@@ -220,6 +225,31 @@ static int pool_start(struct supervisor *sup)
 	return 0;
 }
 
+/* When the next worker that is at work counts as held, if anything waits for one; 0: never. */
+static int64_t next_held(const struct pool *pool)
+{
+	int64_t next = 0;
+	for (const struct work *work = pool->queued ? pool->all : NULL; work; work = work->next) {
+		int64_t at = work->since_ms + POOL_HELD_MS;
+		if (work->state == WORK_RUNNING && !work->held && (!next || at < next))
+			next = at;
+	}
+	return next;
+}
+
+/* Whether one more worker may be made. */
+static bool has_place(struct pool *pool)
+{
+	unsigned int held = 0;
+	int64_t now = supervise_now_ms();
+	for (struct work *work = pool->all; work; work = work->next) {
+		if (work->state == WORK_RUNNING && work->since_ms + POOL_HELD_MS <= now)
+			work->held = true;
+		held += work->state == WORK_RUNNING && work->held;
+	}
+	return pool->threads < POOL_THREADS + held && pool->threads < POOL_THREADS_MAX;
+}
+
 /* The queue is bounded by sandbox only: one that fills it takes no room from the others. */
 bool call_may_work(const struct call *call)
 {
@@ -238,7 +268,7 @@ int pool_submit(struct supervisor *sup, struct call *call)
 	work->due_ms = supervise_now_ms() + sup->pool_timeout_ms;
 	pthread_mutex_lock(&pool->lock);
 	bool room = true;
-	if (pool->idle <= pool->queued && pool->threads < POOL_THREADS)
+	if (pool->idle <= pool->queued && has_place(pool))
 		room = start_worker(pool) == 0 || pool->threads > 0;
 	if (room) {
 		call_move(&work->call, call);
@@ -266,6 +296,7 @@ int64_t pool_next_ms(const struct supervisor *sup)
 	if (!pool)
 		return 0;
 	pthread_mutex_lock(&pool->lock);
+	next = next_held(pool);
 	for (const struct work *work = pool->all; work; work = work->next) {
 		if (!work->abandoned && (!next || due_of(work) < next))
 			next = due_of(work);
@@ -296,6 +327,9 @@ void pool_run_due(struct supervisor *sup)
 			pool->queued--;
 		}
 	}
+	/* One each time: it takes what it finds, and the next one is held later. */
+	if (has_place(pool) && pool->queued && !pool->idle)
+		start_worker(pool);
 	pthread_mutex_unlock(&pool->lock);
 }
 

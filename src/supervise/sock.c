@@ -21,7 +21,10 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "policy/policy.h"
+#include "supervise/act.h"
 #include "supervise/box.h"
+#include "supervise/judge.h"
+#include "supervise/narrow.h"
 #include "supervise/pending.h"
 #include "supervise/resolve.h"
 #include "sys/proc.h"
@@ -183,11 +186,26 @@ static bool refuse_path(struct call *call, const char *op, const char *asked,
 	return false;
 }
 
-static bool path_allowed(const struct box *box, const struct resolved *r)
+/* 1: it may be reached; 0: not; or a negative errno (-EAGAIN: on a worker). */
+static int path_allowed(struct call *call, const struct resolved *r)
 {
-	return box->policy->unix_allow_all ||
-	       grants_find(&box->grants, r->path, GRANT_WRITE) != NULL ||
-	       sock_table_allows(box->socks, r->path);
+	const struct grant *grant = NULL;
+	if (call->box->policy->unix_allow_all || sock_table_allows(call->box->socks, r->path))
+		return 1;
+	int e = judge_grant(call, r, GRANT_WRITE, &grant);
+	return e < 0 ? e : grant != NULL;
+}
+
+/* Finds the socket with the task's rights and judges it: as path_allowed. */
+static int find_path(struct call *call, const char *path, struct resolved *ret)
+{
+	AUTO(act_end) struct act act;
+	int r = act_begin(call->box, &act);
+	if (r == 0)
+		r = resolve_path(call, AT_FDCWD, path, 0, ret);
+	if (r == 0 && (!S_ISSOCK(ret->mode) || ret->anonymous))
+		r = -ECONNREFUSED;
+	return r < 0 ? r : path_allowed(call, ret);
 }
 
 /*
@@ -198,20 +216,12 @@ static bool judge_path(struct call *call, const char *op, const struct sock_addr
 		       struct sock_target *ret, struct verdict *ret_verdict)
 {
 	AUTO(resolved_done) struct resolved r = RESOLVED_INIT;
-	int code = resolve_path(call, AT_FDCWD, asked->un.sun_path, 0, &r);
-	if (code == -EAGAIN) {
-		*ret_verdict = (struct verdict){.answer = ANSWER_WORKER};
-		return false;
-	}
+	int code = find_path(call, asked->un.sun_path, &r);
 	if (code < 0) {
-		*ret_verdict = verdict_errno(-code);
+		*ret_verdict = judge_failed(code);
 		return false;
 	}
-	if (!S_ISSOCK(r.mode) || r.anonymous) {
-		*ret_verdict = verdict_errno(ECONNREFUSED);
-		return false;
-	}
-	if (!path_allowed(call->box, &r))
+	if (!code)
 		return refuse_path(call, op, asked->un.sun_path, &r, ret_verdict);
 	ret->path_fd = take_fd(&r.fd);
 	memset(&ret->addr, 0, sizeof(ret->addr));
@@ -251,6 +261,10 @@ static bool judge_abstract(struct call *call, const char *op, const struct sock_
 	ret->addr = *asked;
 	if (p->unix_allow_all || p->prot[PROT_ABSTRACT_UNIX_SOCKET_SCOPE] == PROT_DISABLED)
 		return true;
+	if (narrow_has(call)) {
+		*ret_verdict = narrow_refuse(call, op, "abstract socket", EPERM);
+		return false;
+	}
 	if (!call->on_worker) {
 		*ret_verdict = (struct verdict){.answer = ANSWER_WORKER};
 		return false;

@@ -17,6 +17,7 @@
 #include "supervise/box.h"
 #include "supervise/sock.h"
 #include "supervise/sock_dns.h"
+#include "supervise/sock_remap.h"
 
 enum { V6_MIN = 24, NAMES_MAX = 16 }; /* up to and with the address: SIN6_LEN_RFC2133 */
 
@@ -192,7 +193,8 @@ static bool judge_own(struct call *call, const struct net_point *point, struct s
 	return r == 0 || r == -ECONNREFUSED;
 }
 
-static bool judge_point(struct call *call, const char *op, const struct net_point *point,
+/* LED: RET leads to a listener of the sandbox's own that it knows as POINT. */
+static bool judge_point(struct call *call, const char *op, const struct net_point *point, bool led,
 			struct sock_target *ret, struct verdict *ret_verdict)
 {
 	const struct policy *p = call->box->policy;
@@ -205,6 +207,8 @@ static bool judge_point(struct call *call, const char *op, const struct net_poin
 		return true;
 	struct net_judgement j = net_table_judge(&table, point, &view);
 	if (j.allowed)
+		return true;
+	if (!j.rule && led && p->loopback == LOOPBACK_OWN)
 		return true;
 	if (!j.rule && judge_own(call, point, ret, ret_verdict, &allowed))
 		return allowed;
@@ -241,5 +245,10 @@ bool sock_judge_inet(struct call *call, const char *op, const struct sock_info *
 	}
 	if (sock_dns_is_server(call->box, &point))
 		return sock_dns_lead(call, info, ret, ret_verdict);
-	return judge_point(call, op, &point, ret, ret_verdict);
+	int led = sock_remap_lead(call, &point, ret);
+	if (led == -EAGAIN) {
+		*ret_verdict = (struct verdict){.answer = ANSWER_WORKER};
+		return false;
+	}
+	return judge_point(call, op, &point, led > 0, ret, ret_verdict);
 }

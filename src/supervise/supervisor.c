@@ -142,12 +142,22 @@ static int query_sizes(struct supervisor *sup)
 	return 0;
 }
 
+/* What is done under it takes a moment: a spin is shorter than a sleep. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 struct supervisor *supervisor_new(void)
 {
 	struct supervisor *sup = xnew(struct supervisor);
 	sup->refs = 1;
 	sup->pool_timeout_ms = POOL_TIMEOUT_MS;
-	pthread_mutex_init(&sup->lock, NULL);
+	init_lock(&sup->lock);
 	sup->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event none;
 	/* A wait that an outer filter refuses is met now: the loop could not live without it. */
@@ -285,15 +295,14 @@ int supervisor_add_take(struct supervisor *sup, struct box *box)
 	/* Wake-ups on the caller's processor; kernels before 6.7 know nothing of it. */
 	ioctl(box->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, flags);
 	pthread_mutex_lock(&sup->lock);
-	sv->memory_refs++;
 	sv->sup = sup;
 	sv->watch.fn = on_listener;
 	int r = epoll_ctl(sup->epoll_fd, EPOLL_CTL_ADD, box->listener, &ev) < 0 ? -errno : 0;
+	if (r == 0)
+		sv->memory_refs++; /* nobody else knows it yet: the lock holds the loop off */
 	pthread_mutex_unlock(&sup->lock);
-	if (r < 0) {
-		put_memory(sv);
+	if (r < 0)
 		box_free(box);
-	}
 	return r;
 }
 

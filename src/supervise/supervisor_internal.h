@@ -38,7 +38,7 @@ struct supervised {
 	/* atomic: one of what REFS hold, one of the loop's fetched events */
 	unsigned int memory_refs;
 	bool removed;
-	struct task tasks[TASKS_KEPT]; /* the loop's alone, by the number's low bits */
+	struct task tasks[TASKS_KEPT];	     /* the loop's alone, by the number's low bits */
 	struct supervisor_guest *own_guests; /* of box_attach, by their NEXT_OWN */
 	size_t n_waiting;
 	size_t n_working;	/* pieces in the pool */
@@ -82,6 +82,8 @@ enum {
 	WORKING_MAX = 32,  /* pieces of one sandbox in the pool */
 	POOL_THREADS = 8,
 	POOL_SHARE = 6, /* of them, for one sandbox: whose work hangs leaves some to the others */
+	POOL_THREADS_MAX = 256, /* with those that are held */
+	POOL_HELD_MS = 250,
 	POOL_TIMEOUT_MS = 30000,
 };
 

@@ -18,6 +18,8 @@
 #include "supervise/box.h"
 #include "supervise/call.h"
 #include "supervise/supervisor_internal.h"
+#include "sys/at.h"
+#include "sys/proc.h"
 
 bool call_is_alive(const struct call *call)
 {
@@ -30,41 +32,47 @@ bool call_is_alive(const struct call *call)
 	return r == 0;
 }
 
+enum direction { FROM_TASK, TO_TASK };
+
 /* One transfer of up to N bytes through /proc/TID/mem, where process_vm_readv is barred. */
-static ssize_t transfer_by_file(const struct call *call, uint64_t addr, void *in, const void *out,
-				size_t n)
+static ssize_t transfer_by_file(const struct call *call, enum direction way, uint64_t addr,
+				void *data, size_t n)
 {
 	char path[40];
 	snprintf(path, sizeof(path), "/proc/%d/mem", call->tid);
-	auto_close int fd = open(path, (in ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+	auto_close int fd =
+		at_open_entry(AT_FDCWD, path, way == FROM_TASK ? O_RDONLY : O_WRONLY, 0);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -EACCES;
+		return fd == -ENOENT ? -ESRCH : -EACCES;
 	if (addr > INT64_MAX)
 		return -EFAULT;
-	ssize_t r = in ? pread(fd, in, n, (off_t)addr) : pwrite(fd, out, n, (off_t)addr);
+	ssize_t r = way == FROM_TASK ? pread(fd, data, n, (off_t)addr)
+				     : pwrite(fd, data, n, (off_t)addr);
 	return r < 0 ? (errno == EIO ? -EFAULT : -errno) : r;
 }
 
-static ssize_t transfer(const struct call *call, uint64_t addr, void *in, const void *out, size_t n)
+static ssize_t transfer(const struct call *call, enum direction way, uint64_t addr, void *data,
+			size_t n)
 {
 	if (!call->box->have_vm_read)
-		return transfer_by_file(call, addr, in, out, n);
-	struct iovec local = {in ? in : (void *)(uintptr_t)out, n};
+		return transfer_by_file(call, way, addr, data, n);
+	struct iovec local = {data, n};
 	struct iovec remote = {(void *)(uintptr_t)addr, n}; /* NOLINT(performance-no-int-to-ptr) */
-	ssize_t r = in ? process_vm_readv(call->tid, &local, 1, &remote, 1, 0)
-		       : process_vm_writev(call->tid, &local, 1, &remote, 1, 0);
+	ssize_t r = way == FROM_TASK ? process_vm_readv(call->tid, &local, 1, &remote, 1, 0)
+				     : process_vm_writev(call->tid, &local, 1, &remote, 1, 0);
 	if (r >= 0)
 		return r;
 	return errno == EPERM ? -EACCES : -errno;
 }
 
-static int transfer_whole(struct call *call, uint64_t addr, void *in, const void *out, size_t n)
+static int transfer_whole(struct call *call, enum direction way, uint64_t addr, void *data,
+			  size_t n)
 {
 	if (n == 0)
 		return 0;
 	if (addr + n < addr)
 		return -EFAULT;
-	ssize_t r = transfer(call, addr, in, out, n);
+	ssize_t r = transfer(call, way, addr, data, n);
 	if (!call_is_alive(call))
 		return -ESRCH;
 	if (r < 0)
@@ -74,7 +82,7 @@ static int transfer_whole(struct call *call, uint64_t addr, void *in, const void
 
 int call_read(struct call *call, uint64_t addr, void *ret_data, size_t n)
 {
-	int r = transfer_whole(call, addr, ret_data, NULL, n);
+	int r = transfer_whole(call, FROM_TASK, addr, ret_data, n);
 	if (r < 0 && n)
 		memset(ret_data, 0, n);
 	return r;
@@ -82,11 +90,12 @@ int call_read(struct call *call, uint64_t addr, void *ret_data, size_t n)
 
 int call_write(struct call *call, uint64_t addr, const void *data, size_t n)
 {
-	/* Before a byte is written the number must be the right task's: a write cannot be undone.
+	/*
+	 * Before a byte is written the number must be the right task's: a write cannot be undone.
 	 */
 	if (n && !call_is_alive(call))
 		return -ESRCH;
-	return transfer_whole(call, addr, NULL, data, n);
+	return transfer_whole(call, TO_TASK, addr, (void *)(uintptr_t)data, n);
 }
 
 /* Page by page: what follows the text may not be mapped, and need not be read. */
@@ -105,7 +114,7 @@ ssize_t call_read_str(struct call *call, uint64_t addr, char *ret_text, size_t s
 		/* Most texts are short: the first look takes a piece only. */
 		if (used == 0 && part > 256)
 			part = 256;
-		r = transfer(call, at, ret_text + used, NULL, part);
+		r = transfer(call, FROM_TASK, at, ret_text + used, part);
 		if (r == 0)
 			r = -EFAULT;
 		if (r < 0)
@@ -123,21 +132,6 @@ ssize_t call_read_str(struct call *call, uint64_t addr, char *ret_text, size_t s
 	if (r < 0 && size)
 		ret_text[0] = '\0';
 	return r;
-}
-
-/* The number of the task's group, from its status; kernels before 6.9 have no pidfd of a thread. */
-static pid_t thread_group(pid_t tid)
-{
-	char path[40];
-	char text[1024];
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	const char *line = strstr(text, "\nTgid:");
-	return line ? (pid_t)strtol(line + 6, NULL, 10) : -1;
 }
 
 /*
@@ -185,7 +179,8 @@ int call_pidfd(struct call *call)
 	auto_close int fd = (int)syscall(SYS_pidfd_open, call->tid, PIDFD_THREAD);
 	bool exact = fd >= 0;
 	if (fd < 0 && errno == EINVAL) {
-		pid_t group = thread_group(call->tid);
+		/* Kernels before 6.9 have no pidfd of a thread. */
+		pid_t group = proc_group(call->tid);
 		fd = group > 0 ? (int)syscall(SYS_pidfd_open, group, 0) : -1;
 	}
 	if (fd < 0)
@@ -234,11 +229,11 @@ int call_fd_path(struct call *call, int fd)
 		snprintf(path, sizeof(path), "/proc/%d/cwd", call->tid);
 	else
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", call->tid, fd);
-	auto_close int copy = open(path, O_PATH | O_CLOEXEC);
-	if (copy < 0 && errno == ENOENT)
+	auto_close int copy = at_open(AT_FDCWD, path, 0, 0);
+	if (copy == -ENOENT)
 		return fd == AT_FDCWD ? -ENOENT : -EBADF;
 	if (copy < 0)
-		return errno == EPERM ? -EACCES : -errno;
+		return copy == -EPERM ? -EACCES : copy;
 	if (!call_is_alive(call))
 		return -ESRCH;
 	return take_fd(&copy);

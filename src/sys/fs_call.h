@@ -115,6 +115,8 @@ void fs_names_done_cleanup(struct fs_names *names);
 
 /* The names of the attributes of FD (may be O_PATH), each ended by NUL; owned. -ENOTSUP: none. */
 int fs_xattr_names(int fd, char **ret_names, size_t *ret_len);
+/* The same of NAME in DIR, not followed, without opening it. */
+int fs_xattr_names_of(int dir, const char *name, char **ret_names, size_t *ret_len);
 /* The value (owned) and its length. */
 ssize_t fs_xattr(int fd, const char *name, void **ret_value);
 /* A short value into OUT; its length. */

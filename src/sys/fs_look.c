@@ -78,17 +78,18 @@ int fs_open_any(int dir, const char *name)
 int fs_open_file(int dir, const char *name, int flags)
 {
 	struct stat st;
-	char link[40];
-	auto_close int path = fs_open_any(dir, name);
-	if (path < 0)
-		return path;
-	if (fstat(path, &st) < 0)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENXIO;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path);
-	int fd = open(link, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	/* Should it become something else just now, opening it neither waits nor follows. */
+	auto_close int fd =
+		openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno == ELOOP ? -ENXIO : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? take_fd(&fd) : -ENXIO;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -163,16 +164,17 @@ static struct proc_name proc_name(int fd)
 	return p;
 }
 
-int fs_xattr_names(int fd, char **ret_names, size_t *ret_len)
+static int list_xattr(const char *path, bool follow, char **ret_names, size_t *ret_len)
 {
+	ssize_t (*list)(const char *, char *, size_t) = follow ? listxattr : llistxattr;
 	char small[1024];
-	ssize_t n = listxattr(proc_name(fd).text, small, sizeof(small));
+	ssize_t n = list(path, small, sizeof(small));
 	if (n < 0 && errno != ERANGE)
 		return -errno;
 	size_t room = n < 0 ? 65536 : (size_t)n + 1;
 	auto_free char *names = xzalloc(room);
 	if (n < 0) {
-		n = listxattr(proc_name(fd).text, names, room);
+		n = list(path, names, room);
 		if (n < 0)
 			return -errno;
 	} else {
@@ -181,6 +183,20 @@ int fs_xattr_names(int fd, char **ret_names, size_t *ret_len)
 	*ret_len = (size_t)n;
 	*ret_names = take_ptr(names);
 	return 0;
+}
+
+int fs_xattr_names(int fd, char **ret_names, size_t *ret_len)
+{
+	return list_xattr(proc_name(fd).text, true, ret_names, ret_len);
+}
+
+int fs_xattr_names_of(int dir, const char *name, char **ret_names, size_t *ret_len)
+{
+	char path[40 + 256];
+	if (strchr(name, '/') || strlen(name) > 255)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "%s/%s", proc_name(dir).text, name);
+	return list_xattr(path, false, ret_names, ret_len);
 }
 
 ssize_t fs_xattr_into(int fd, const char *name, void *out, size_t size)

@@ -4,10 +4,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "sys/at.h"
 
 enum { LINK_SIZE = 256, LINE_SIZE = 512 };
 
@@ -59,4 +62,14 @@ int proc_each_line(const char *path, void (*fn)(void *data, const char *line), v
 char *proc_real_path(const char *path)
 {
 	return realpath(path, NULL);
+}
+
+pid_t proc_group(pid_t tid)
+{
+	char path[40];
+	char text[4096];
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	ssize_t n = at_read_file(AT_FDCWD, path, text, sizeof(text));
+	const char *line = n > 0 ? strstr(text, "\nTgid:") : NULL;
+	return line ? (pid_t)strtol(line + 6, NULL, 10) : -1;
 }

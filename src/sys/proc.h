@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* The number of the group that thread TID is in, -1 if it is gone. */
+pid_t proc_group(pid_t tid);
 /* The text of the link for descriptor FD of process or thread PID; its length, or a negative errno
  * (-ENOENT: there is no such descriptor). */
 ssize_t proc_fd_link(pid_t pid, int fd, char *ret_text, size_t size);

@@ -183,6 +183,8 @@ struct uapi_landlock_net_port_attr {
 #define UAPI_AF_UNIX		  1
 #define UAPI_AF_NETLINK		  16
 #define UAPI_NETLINK_ROUTE	  0
+#define UAPI_SOL_SOCKET		  1
+#define UAPI_SO_LINGER		  13
 #define UAPI_SOL_NETLINK	  270
 #define UAPI_SOCKADDR_NL_SIZE	  12
 #define UAPI_MSG_DONTWAIT	  0x40

@@ -240,15 +240,14 @@ static int route_header(char *const *arg)
 
 static int route_packet_options(char *const *arg)
 {
-	struct {
+	static const unsigned char header[24] = {[1] = 2, [2] = 4, [23] = 1};
+	union {
 		struct cmsghdr head;
-		unsigned char header[24];
-	} item = {
-		.head = {CMSG_LEN(24), IPPROTO_IPV6, IPV6_RTHDR},
-		.header = {[1] = 2, [2] = 4, [23] = 1},
-	};
+		unsigned char space[CMSG_SPACE(sizeof(header))];
+	} item = {.head = {CMSG_LEN(sizeof(header)), IPPROTO_IPV6, IPV6_RTHDR}};
 	int fd = socket(AF_INET6, SOCK_STREAM, 0);
 
+	memcpy(CMSG_DATA(&item.head), header, sizeof(header));
 	return fd < 0 ? errno
 		      : outcome(setsockopt(fd, IPPROTO_IPV6, 6 /* IPV6_2292PKTOPTIONS */, &item,
 					   sizeof(item)));

@@ -176,6 +176,8 @@ static int judge_setsockopt(const struct filter_spec *spec, uint32_t level, uint
 {
 	if (level == SOL_NETLINK && notifies(spec, FILTER_NOTIFY_NETLINK))
 		return NOTIFY;
+	if (level == SOL_SOCKET && name == SO_LINGER && notifies(spec, FILTER_NOTIFY_SOCKETS))
+		return NOTIFY;
 	if (level == IPPROTO_IP)
 		return name == IP_OPTIONS ? EPERM : ALLOW;
 	if (level == IPPROTO_IPV6)
@@ -274,9 +276,11 @@ static const struct sent_name sent_names[] = {
 	{"connect", FILTER_NOTIFY_SOCKETS},
 	{"creat", FILTER_NOTIFY_OPEN},
 	{"inotify_add_watch", FILTER_NOTIFY_WATCH},
+	{"getpeername", FILTER_NOTIFY_PEERNAME},
 	{"getsockname", FILTER_NOTIFY_NETLINK},
 	{"link", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
 	{"linkat", FILTER_NOTIFY_LINK | FILTER_NOTIFY_NAMES},
+	{"landlock_restrict_self", FILTER_NOTIFY_SOCKETS},
 	{"listen", FILTER_NOTIFY_SOCKETS},
 	{"mkdir", FILTER_NOTIFY_NAMES},
 	{"mkdirat", FILTER_NOTIFY_NAMES},

@@ -118,6 +118,7 @@ static const struct constant notify_bits[] = {
 	{ "stat", FILTER_NOTIFY_STAT }, { "names", FILTER_NOTIFY_NAMES },
 	{ "tune", FILTER_NOTIFY_TUNE }, { "bind", FILTER_NOTIFY_BIND },
 	{ "netlink", FILTER_NOTIFY_NETLINK }, { "recv", FILTER_NOTIFY_RECV },
+	{ "peername", FILTER_NOTIFY_PEERNAME },
 };
 
 static const char *const arch_names[FILTER_ARCH_COUNT] = {

@@ -4,7 +4,6 @@
  * must be answered by a reply to it, or a reply of a name server, from which a reply is made that
  * says the same. Then the host's files, which are text.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +15,21 @@
 
 static uint8_t out[DNS_MESSAGE_MAX];
 
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
 static void check_answer(const struct dns_query *q, size_t n, size_t max)
 {
 	struct dns_reply reply;
-	assert(n <= (max < DNS_PLAIN_UDP ? DNS_PLAIN_UDP : max));
+	must(n <= (max < DNS_PLAIN_UDP ? DNS_PLAIN_UDP : max));
 	if (!q->question.name.len)
 		return;
-	assert(dns_reply_parse(out, n, &reply) == 0);
-	assert(reply.id == q->id && dns_name_eq(&reply.question.name, &q->question.name));
-	assert(reply.question.type == q->question.type);
+	must(dns_reply_parse(out, n, &reply) == 0);
+	must(reply.id == q->id && dns_name_eq(&reply.question.name, &q->question.name));
+	must(reply.question.type == q->question.type);
 }
 
 static void check_query(const uint8_t *data, size_t n)
@@ -41,14 +46,14 @@ static void check_query(const uint8_t *data, size_t n)
 		     q.udp_size);
 	if (r)
 		return;
-	assert(q.question.name.len >= 1 && q.question.name.wire[q.question.name.len - 1] == 0);
+	must(q.question.name.len >= 1 && q.question.name.wire[q.question.name.len - 1] == 0);
 	if (dns_name_text(&q.question.name, text)) {
-		assert(strlen(text) < sizeof(text));
-		assert(dns_name_from_text(text, &name) && dns_name_eq(&name, &q.question.name));
+		must(strlen(text) < sizeof(text));
+		must(dns_name_from_text(text, &name) && dns_name_eq(&name, &q.question.name));
 	}
 	size_t sent = dns_query_build(&q.question, 7, q.edns, q.dnssec, out);
-	assert(sent <= DNS_PLAIN_UDP && dns_query_parse(out, sent, &again) == 0);
-	assert(again.id == 7 && dns_name_eq(&again.question.name, &q.question.name));
+	must(sent <= DNS_PLAIN_UDP && dns_query_parse(out, sent, &again) == 0);
+	must(again.id == 7 && dns_name_eq(&again.question.name, &q.question.name));
 }
 
 static void check_reply(const uint8_t *data, size_t n)
@@ -63,17 +68,17 @@ static void check_reply(const uint8_t *data, size_t n)
 		return;
 	if (dns_reply_addresses(data, n, &reply, &a) < 0)
 		return;
-	assert(a.n <= DNS_ADDRESSES_MAX && a.n_chain <= DNS_CHAIN_MAX);
+	must(a.n <= DNS_ADDRESSES_MAX && a.n_chain <= DNS_CHAIN_MAX);
 	q.question = reply.question;
 	size_t made = dns_answer_build(&q, DNS_NOERROR, &a, DNS_MESSAGE_MAX, out);
 	check_answer(&q, made, DNS_MESSAGE_MAX);
 	if (reply.question.class != 1)
 		return;
-	assert(dns_reply_parse(out, made, &reply) == 0);
-	assert(dns_reply_addresses(out, made, &reply, &b) == 0);
-	assert(b.n == a.n && b.n_chain == a.n_chain);
+	must(dns_reply_parse(out, made, &reply) == 0);
+	must(dns_reply_addresses(out, made, &reply, &b) == 0);
+	must(b.n == a.n && b.n_chain == a.n_chain);
 	for (size_t i = 0; i < a.n; i++)
-		assert(memcmp(a.v[i].addr, b.v[i].addr, a.v[i].v6 ? 16 : 4) == 0);
+		must(memcmp(a.v[i].addr, b.v[i].addr, a.v[i].v6 ? 16 : 4) == 0);
 }
 
 static void check_files(const uint8_t *data, size_t n)
@@ -82,7 +87,7 @@ static void check_files(const uint8_t *data, size_t n)
 	struct host_config c = {0};
 	host_config_add_resolv(&c, text);
 	host_config_add_hosts(&c, text);
-	assert(c.n_servers >= 1 && c.n_servers <= HOST_SERVERS_MAX);
+	must(c.n_servers >= 1 && c.n_servers <= HOST_SERVERS_MAX);
 	host_config_done(&c);
 }
 

@@ -39,6 +39,7 @@ static bool is(const char *a, const char *b)
 static size_t make_query(const char *name, uint8_t *q)
 {
 	static const uint8_t head[12] = {0x4a, 0x17, 1, 0, 0, 1};
+	static const uint8_t tail[5] = {0, 0, 1, 0, 1};
 	size_t n = sizeof(head);
 	memcpy(q, head, n);
 	while (*name) {
@@ -48,8 +49,8 @@ static size_t make_query(const char *name, uint8_t *q)
 		n += len;
 		name += len + (name[len] == '.');
 	}
-	memcpy(q + n, "\0\0\1\0\1", 5);
-	return n + 5;
+	memcpy(q + n, tail, sizeof(tail));
+	return n + sizeof(tail);
 }
 
 /* Aliases in a reply of the sandbox's resolver are pointers or whole names: both end a record. */

@@ -20,7 +20,7 @@ LATER = [
     ["--time-rate", "2"], ["--deterministic-dirs"], ["--deterministic"], ["--session", "s"],
     ["--fs-deny", "/etc/shadow"], ["--fs-hide", "/etc/shadow"],
     ["--chroot", "/"], ["--fs-mount", "/x:/tmp"], ["--image", "oci:/x"],
-    ["--port-remap"], ["--http-allow", "GET example.org/*"], ["--http-deny", "* */admin/*"],
+    ["--http-allow", "GET example.org/*"], ["--http-deny", "* */admin/*"],
     ["--net-allow", "example.org:443"],
 ]
 

@@ -2,6 +2,7 @@
 """Issue 3, point 9: no supervisor, and sandboxes in sandboxes."""
 
 import errno
+import socket
 
 import pytest
 
@@ -136,3 +137,49 @@ def test_b99_nested_run_and_variables_in_a_profile(place):
                          f"cd {home}/work && echo x > a && mv a b && cat b",
                          env={"HOME": str(home)})
     assert quiet_ok(r).out == "x\n"
+
+
+INNER_CONNECT = """
+import socket, sys
+for port in map(int, sys.argv[1:]):
+    s = socket.socket()
+    try:
+        s.connect(("127.0.0.1", port))
+        print("connected")
+    except OSError as e:
+        print(errno.errorcode[e.errno])
+"""
+
+
+@pytest.mark.parametrize("view", ["auto", "notify"])
+def test_inner_rules_bind_what_the_outer_supervisor_would_do(place, view):
+    """The outer supervisor does for it what its own domain would allow, or leaves it to the kernel."""
+    a, b = place.dir("a"), place.dir("b")
+    (a / "file").write_text("x")
+    harness.USER.own(a)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        flags = ["--view", view, "-w", str(a), "-w", str(b), "--net-allow", f"tcp://:{port}"]
+        text = "import errno" + INNER_CONNECT
+        # The control: without an inner sandbox the outer one's rules are what counts.
+        r = harness.run([*outer(*flags), "--", harness.PYTHON, "-c", text, str(port)])
+        assert ok(r).out == "connected\n"
+        for more, out in (([], "EACCES"), (["--net-allow", "tcp://:1"], "EACCES"),
+                          (["--net-allow", f"tcp://:{port}"], "connected")):
+            inner = outer("--no-supervisor", "--quiet", *more)
+            r = harness.run([*outer(*flags), "--", *inner, "--", harness.PYTHON, "-c", text,
+                             str(port)])
+            assert ok(r).out == out + "\n"
+        # An orphan has lost its ancestors: nobody knows its rules.
+        orphan = f"(setsid {harness.PYTHON} -c '{text}' {port} > {a}/out 2>&1 &); sleep 1; cat {a}/out"
+        inner = outer("--no-supervisor", "--quiet", "-w", str(a), "--net-allow", f"tcp://:{port}")
+        r = harness.run([*outer(*flags), "--", *inner, "--", "/bin/sh", "-c", orphan])
+        assert ok(r).out == "EACCES\n"
+    move = f"import os\nos.rename('{a}/file', '{b}/file')\n"
+    inner = outer("--no-supervisor", "--quiet", "-r", str(a), "-r", str(b))
+    r = harness.run([*outer(*flags), "--", *inner, "--", harness.PYTHON, "-c", move])
+    assert r.code == 1 and ("Errno 13" in r.err or "Errno 18" in r.err), f"{r!r}"
+    assert (a / "file").exists()
+    # The control: the outer sandbox may do it.
+    ok(harness.run([*outer(*flags), "--", harness.PYTHON, "-c", move]))
+    assert (b / "file").exists()

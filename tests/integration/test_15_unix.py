@@ -191,6 +191,19 @@ def test_multiprocessing_forkserver(place, supervised):
     assert ok(r).lines == ["2450", "2450", "2450", "1"]
 
 
+def test_redis_on_its_own_socket(place, supervised):
+    """Debian's redis-tools holds the server under the name of a checker; it asks how it was called."""
+    w = place.dir("w")
+    os.symlink("/usr/bin/redis-check-rdb", w / "redis-server")
+    text = (f"cd {w}; ./redis-server --port 0 --unixsocket {w}/s --save '' > log 2>&1 & "
+            f"until redis-cli -s {w}/s ping >/dev/null 2>&1; do sleep 0.05; done; "
+            f"redis-cli -s {w}/s set key value; redis-cli -s {w}/s get key; "
+            f"redis-benchmark -s {w}/s -q -n 2000 -t set,get >/dev/null && echo done; "
+            f"redis-cli -s {w}/s shutdown nosave; wait")
+    r = harness.sandbox(["-w", str(w)], ["/bin/sh", "-c", text], mode=supervised)
+    assert ok(r).out == "OK\nvalue\ndone\n", f"{r!r}"
+
+
 def test_java_channels(place, supervised):
     w = place.dir("w")
     place.file("w/C.java", textwrap.dedent("""

@@ -340,7 +340,7 @@ static void test_private_answers(void **state)
 				rows[i].counts[a]);
 }
 
-#define MINUTE 60000LL
+#define MINUTE ((int64_t)60000)
 
 static void test_pins(void **state)
 {
@@ -362,10 +362,10 @@ static void test_pins(void **state)
 		names_of_address_at(r.names, false, public_addr, found, 4, 10 * MINUTE + 2), 1);
 	assert_string_equal(found[0], "a.example");
 	/* Use has kept it; after a day without word from DNS it goes all the same. */
-	for (int64_t t = 15 * MINUTE; t < 24 * 60 * MINUTE; t += 9 * MINUTE)
+	for (int64_t t = 15 * MINUTE; t < 24 * (60 * MINUTE); t += 9 * MINUTE)
 		assert_int_equal(names_of_address_at(r.names, false, public_addr, found, 4, t), 1);
 	assert_int_equal(
-		names_of_address_at(r.names, false, public_addr, found, 4, 24 * 60 * MINUTE + 1),
+		names_of_address_at(r.names, false, public_addr, found, 4, 24 * (60 * MINUTE) + 1),
 		0);
 	unmake(&r);
 }

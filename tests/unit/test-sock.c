@@ -157,6 +157,12 @@ const struct grant *grants_find(const struct grants *g, const char *path, unsign
 	return granted[0] && str_starts(path, granted) ? &grant : NULL;
 }
 
+const struct grant *grants_find_outer(const struct grants *g, const char *path, unsigned int rights,
+				      const struct grant *inner)
+{
+	return inner ? NULL : grants_find(g, path, rights);
+}
+
 /* --- A call ------------------------------------------------------------------------------- */
 
 static struct policy policy;

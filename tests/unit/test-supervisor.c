@@ -514,6 +514,29 @@ static void test_hung_work_leaves_room(void **state)
 	scene_finish(&a);
 }
 
+/* Nor do several that make the kernel hold as many workers as there are. */
+static void test_held_workers_are_replaced(void **state)
+{
+	struct scene s[3];
+	(void)state;
+	_Static_assert(2 * POOL_SHARE > POOL_THREADS, "two hold them all");
+	scene_start(&s[0], ask_too_much_work);
+	scene_add(&s[1], s[0].sup, ask_too_much_work);
+	while (__atomic_load_n(&worked, __ATOMIC_SEQ_CST) < 2 * POOL_SHARE)
+		supervisor_step(s[0].sup, 10);
+	scene_add(&s[2], s[0].sup, ask_one_work);
+	while (__atomic_load_n(&worked, __ATOMIC_SEQ_CST) < 2 * POOL_SHARE + 1)
+		supervisor_step(s[0].sup, 10);
+	assert_int_equal(engine_of(&s[2])->n_working, 1);
+	open_gate();
+	while (runs(&s[2]) && !s[2].seen[1])
+		supervisor_step(s[0].sup, 10);
+	assert_int_equal(s[2].seen[0], 3);
+	scene_remove(&s[2]);
+	scene_remove(&s[1]);
+	scene_finish(&s[0]);
+}
+
 static void ask_slow_work(long *seen)
 {
 	seen[0] = trapped(DO_WORK, 3);
@@ -576,6 +599,9 @@ static void test_death_while_waiting(void **state)
 
 int main(void)
 {
+	/* How many calls may wait is a part of how many descriptors there can be. */
+	struct rlimit limit = {4 * WAITING_MAX, 4 * WAITING_MAX};
+	struct rlimit old;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_waiting),
@@ -583,10 +609,15 @@ int main(void)
 		cmocka_unit_test(test_waiting_of_two),
 		cmocka_unit_test(test_signalled_supervisor),
 		cmocka_unit_test(test_workers_are_bounded),
+		cmocka_unit_test(test_held_workers_are_replaced),
 		cmocka_unit_test(test_hung_work_leaves_room),
 		cmocka_unit_test(test_work_has_a_time_limit),
 		cmocka_unit_test(test_end_during_work),
 		cmocka_unit_test(test_death_while_waiting),
 	};
+	getrlimit(RLIMIT_NOFILE, &old);
+	limit.rlim_max = old.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

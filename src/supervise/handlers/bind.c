@@ -14,7 +14,9 @@
 #include "policy/policy.h"
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
+#include "supervise/narrow.h"
 #include "supervise/sock.h"
+#include "supervise/sock_remap.h"
 
 static const char op_name[] = "bind";
 
@@ -74,17 +76,31 @@ static int read_address(const struct sock_info *info, struct sock_addr *asked,
 	return sock_inet_read(info, asked, false, ret_point, &form);
 }
 
+struct bind_args {
+	const struct box *box;
+	int fd;
+	const struct sock_addr *addr;
+};
+
+static int bind_now(void *arg)
+{
+	const struct bind_args *a = arg;
+	struct sock_ids ids;
+	if (!sock_ids_begin(a->box, &ids))
+		return EACCES;
+	int r = bind(a->fd, &a->addr->sa, a->addr->len);
+	int code = r < 0 ? errno : 0;
+	sock_ids_end(&ids);
+	return code;
+}
+
 static struct verdict act(struct call *call, int fd, const struct sock_addr *addr)
 {
-	struct sock_ids ids;
+	struct bind_args args = {call->box, fd, addr};
 	if (!call_is_alive(call))
 		return (struct verdict){.answer = ANSWER_GONE};
-	if (!sock_ids_begin(call->box, &ids))
-		return verdict_errno(EACCES);
-	int r = bind(fd, &addr->sa, addr->len);
-	int code = errno;
-	sock_ids_end(&ids);
-	return verdict_result(r, code);
+	int code = narrow_run(call, bind_now, &args);
+	return code ? verdict_errno(code) : verdict_value(0);
 }
 
 struct verdict handle_bind(struct call *call)
@@ -92,6 +108,7 @@ struct verdict handle_bind(struct call *call)
 	struct sock_info info;
 	struct sock_addr asked;
 	struct net_point point;
+	struct verdict verdict;
 	if (!str_eq(call->row->name, op_name))
 		return handle_listen(call);
 	int fd = sock_copy(call, call_int(call, 0));
@@ -113,5 +130,7 @@ struct verdict handle_bind(struct call *call)
 		return verdict_errno(-r);
 	if (!may_bind(call->box->policy, &point))
 		return refuse(call, &asked, &point);
+	if (sock_remap_bind(call, fd, &asked, &point, &verdict))
+		return verdict;
 	return act(call, fd, &asked);
 }

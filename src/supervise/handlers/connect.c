@@ -19,6 +19,7 @@
 #include "base/util.h"
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
+#include "supervise/narrow.h"
 #include "supervise/pending.h"
 #include "supervise/sock.h"
 
@@ -76,17 +77,26 @@ static struct verdict wait_for(struct call *call, int fd, const struct sock_info
 	return call_wait(call, &op);
 }
 
+struct connect_args {
+	const struct box *box;
+	int fd;
+	const struct sock_info *info;
+	const struct sock_addr *addr;
+};
+
 /* The errno, 0 if it is connected. */
-static int connect_now(const struct box *box, int fd, const struct sock_info *info,
-		       const struct sock_addr *addr)
+static int connect_now(void *arg)
 {
+	const struct connect_args *a = arg;
+	const struct sock_info *info = a->info;
+	int fd = a->fd;
 	struct sock_ids ids;
-	if (!sock_ids_begin(box, &ids))
+	if (!sock_ids_begin(a->box, &ids))
 		return EACCES;
 	int flags = fcntl(fd, F_GETFL);
 	int r = flags < 0 || info->nonblock ? 0 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	if (r == 0)
-		r = connect(fd, &addr->sa, addr->len);
+		r = connect(fd, &a->addr->sa, a->addr->len);
 	int code = r < 0 ? errno : 0;
 	if (flags >= 0 && !info->nonblock)
 		fcntl(fd, F_SETFL, flags);
@@ -110,7 +120,10 @@ static struct verdict act(struct call *call, int fd, const struct sock_info *inf
 		return sock_to_worker(call);
 	if (!call_is_alive(call))
 		return (struct verdict){.answer = ANSWER_GONE};
-	int code = connect_now(call->box, fd, info, &target->addr);
+	struct connect_args args = {call->box, fd, info, &target->addr};
+	/* A domain of the task's own says which TCP ports it may connect to, and nothing of others.
+	 */
+	int code = sock_is_tcp(info) ? narrow_run(call, connect_now, &args) : connect_now(&args);
 	if (code == 0 && disconnects)
 		return verdict_value(0);
 	if (code == 0 || code == EINPROGRESS)

@@ -87,12 +87,14 @@ static struct verdict lock(struct call *call, int fd, int op)
 	struct lock_wait *wait = xnew(struct lock_wait);
 	wait->op = op;
 	wait->fd = fd;
-	return call_wait(call, &(struct pending_op){.resume = try_again,
-						    .free = free_wait,
-						    .data = wait,
-						    .fd = -1,
-						    .retry_ms = RETRY_FIRST_MS,
-						    .interruptible = true});
+	struct verdict verdict = call_wait(call, &(struct pending_op){.resume = try_again,
+								      .free = free_wait,
+								      .data = wait,
+								      .fd = -1,
+								      .retry_ms = RETRY_FIRST_MS,
+								      .interruptible = true});
+	/* Too many wait. EAGAIN would say that the caller did not want to. */
+	return verdict.answer == ANSWER_PENDING ? verdict : verdict_errno(ENOLCK);
 }
 
 static pid_t process_of(pid_t tid)

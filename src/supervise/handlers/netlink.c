@@ -187,9 +187,3 @@ bool netlink_takes(struct call *call, struct verdict *ret)
 		return false;
 	}
 }
-
-struct verdict handle_sockname(struct call *call)
-{
-	(void)call;
-	return verdict_continue();
-}

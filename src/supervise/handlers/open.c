@@ -18,12 +18,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "supervise/act.h"
 #include "supervise/box.h"
 #include "supervise/grants.h"
 #include "supervise/handlers/handlers.h"
 #include "supervise/handlers/special.h"
+#include "supervise/judge.h"
 #include "supervise/own.h"
 #include "supervise/pending.h"
 #include "supervise/places.h"
@@ -193,6 +196,31 @@ static struct verdict refuse_writing(struct call *call, const struct open_reques
 						   .error = EACCES});
 }
 
+/*
+ * What a PID or IPC namespace would show of the sandbox alone, and here shows of everybody. A grant
+ * of such a name, or of the directory that it lies in, is meant; one of all /proc is not.
+ */
+static bool is_everybodys(const struct box *box, const char *path)
+{
+	if (!str_eq(path, "/proc/locks") && !path_is_beneath(path, "/proc/sysvipc"))
+		return false;
+	const struct grant *grant = grants_find(&box->grants, path, GRANT_READ);
+	return !grant || path_is_beneath("/proc", grant->path);
+}
+
+static struct verdict refuse_everybodys(struct call *call, const struct open_request *req,
+					const struct resolved *r)
+{
+	AUTO(buf_done) struct buf allow = BUF_INIT(64);
+	buf_printf(&allow, "-r %s", r->path);
+	return call_refuse(call, &(struct refusal){.op = "open",
+						   .object = req->text,
+						   .resolved = r->path,
+						   .rule = "it shows what other programs have",
+						   .allow = buf_text(&allow),
+						   .error = EACCES});
+}
+
 /* Numbers are processes; all else below /proc is the machine's, as in the base. */
 static struct verdict open_proc(struct call *call, const struct open_request *req,
 				const struct resolved *r)
@@ -210,6 +238,8 @@ static struct verdict open_proc(struct call *call, const struct open_request *re
 		return verdict_errno(ENOENT);
 	if ((req->flags & O_PATH) && !req->mapped)
 		return verdict_continue();
+	if (is_everybodys(call->box, r->path))
+		return refuse_everybodys(call, req, r);
 	if (!only_reads(req))
 		return grants_find(&call->box->grants, r->path, GRANT_WRITE)
 			       ? verdict_continue()
@@ -239,8 +269,11 @@ static struct verdict open_granted(struct call *call, const struct open_request 
 				   const struct resolved *r)
 {
 	unsigned int right = only_reads(req) ? GRANT_READ : GRANT_WRITE;
-	if ((!S_ISREG(r->mode) && !S_ISDIR(r->mode)) || r->anonymous ||
-	    !grants_find(&call->box->grants, r->path, right))
+	const struct grant *grant = NULL;
+	int e = judge_grant(call, r, right, &grant);
+	if (e < 0)
+		return judge_failed(e);
+	if ((!S_ISREG(r->mode) && !S_ISDIR(r->mode)) || r->anonymous || !grant)
 		return verdict_errno(EACCES);
 	return special_reopen(req, r);
 }

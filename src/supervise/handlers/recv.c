@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receiving with an address, where names are in play: a datagram that the sandbox's resolver sent
- * must seem to come from the server that was asked, since some C libraries compare. Only UDP
- * sockets that were led to the resolver are received from here, on a copy and without waiting; of
- * all others the kernel goes on with the call, which judges nothing.
+ * Receiving with an address, where names or ports of the sandbox's own are in play: a datagram that
+ * the sandbox's resolver sent must seem to come from the server that was asked, and one of an own
+ * socket from the port that the sandbox knows, since programs compare. Only UDP sockets that this
+ * can be about are received from here, on a copy and without waiting; of all others the kernel goes
+ * on with the call, which judges nothing.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,11 +15,13 @@
 #include <time.h>
 
 #include "base/util.h"
+#include "net/ports.h"
 #include "net/resolver.h"
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
 #include "supervise/pending.h"
 #include "supervise/sock.h"
+#include "supervise/sock_remap.h"
 
 enum {
 	PAYLOAD_MAX = 65536, /* more than a datagram holds */
@@ -28,6 +31,11 @@ enum {
 
 #define PASSED_FLAGS (MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT | MSG_WAITALL | MSG_CMSG_CLOEXEC)
 #define KNOWN_FLAGS  (PASSED_FLAGS | MSG_WAITFORONE | MSG_NOSIGNAL)
+
+static bool has_ports(const struct box *box)
+{
+	return box->ports && ports_differ(box->ports);
+}
 
 /* Where a message goes in the task's memory. */
 struct sink {
@@ -150,6 +158,19 @@ static int write_header(struct call *call, const struct sink *s, const struct ms
 				  sizeof(flags));
 }
 
+/* A socket of the sandbox's own has the number that the sandbox knows. */
+static void show_source(const struct box *box, int fd, union inet_addr *from, socklen_t len)
+{
+	struct sock_info info;
+	struct sock_addr addr = {.len = len};
+	struct sock_addr own = {.len = sizeof(own.storage)};
+	memcpy(&addr.storage, from, sizeof(*from));
+	if (has_ports(box) && sock_info_get(fd, &info) == 0 &&
+	    getsockname(fd, &own.sa, &own.len) == 0 &&
+	    sock_remap_show(box, &info, true, &own, &addr))
+		memcpy(from, &addr.storage, sizeof(*from));
+}
+
 /* Receives one message into S. Its length, or a negative errno. */
 static ssize_t receive(struct call *call, int fd, int domain, int flags, const struct sink *s)
 {
@@ -172,9 +193,11 @@ static ssize_t receive(struct call *call, int fd, int domain, int flags, const s
 	ssize_t n = recvmsg(fd, &h, (flags & PASSED_FLAGS) | MSG_DONTWAIT);
 	if (n < 0)
 		return -errno;
-	if (!resolver_original(call->box->resolver, domain, &from, &asked, &len)) {
+	if (!call->box->resolver ||
+	    !resolver_original(call->box->resolver, domain, &from, &asked, &len)) {
 		asked = from;
 		len = h.msg_namelen;
+		show_source(call->box, fd, &asked, len);
 	}
 	size_t got = (size_t)n < room ? (size_t)n : room;
 	int r = write_payload(call, s, data, got);
@@ -261,12 +284,14 @@ static struct verdict resume(struct call *call, struct pending_op *op, bool time
 struct verdict handle_recv(struct call *call)
 {
 	struct sock_info info;
-	if (!call->box->resolver || !call->box->have_getfd || (flags_of(call) & ~KNOWN_FLAGS))
+	struct box *box = call->box;
+	if ((!box->resolver && !has_ports(box)) || !box->have_getfd ||
+	    (flags_of(call) & ~KNOWN_FLAGS))
 		return verdict_continue();
 	int fd = sock_copy(call, call_int(call, 0));
 	if (fd < 0 || sock_info_get(fd, &info) < 0 || info.type != SOCK_DGRAM ||
 	    (info.domain != AF_INET && info.domain != AF_INET6) ||
-	    !resolver_knows(call->box->resolver, fd))
+	    (!has_ports(box) && !resolver_knows(box->resolver, fd)))
 		return verdict_continue();
 	int64_t n = receive_call(call, fd, info.domain);
 	if (n != -EAGAIN || info.nonblock || (flags_of(call) & MSG_DONTWAIT))

@@ -253,7 +253,7 @@ def test_few_descriptors_refuse_or_confine(mode, place):
     """Under every open-file limit the start is refused with a line, or is whole."""
     secret = place.file("secret", "hidden\n", 0o600)
     worked = 0
-    for limit in range(3, 32):
+    for limit in range(3, 64):
         def lower(n=limit):
             resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
         result = harness.run(command(mode, ["-q"], ["/bin/cat", secret]), preexec=lower)
