@@ -281,6 +281,12 @@ int workspace_open(const struct policy *p, char *const *argv, struct strv *warni
 	ws->on_error = p->on_error;
 	ws->on_conflict = p->on_conflict;
 	ws->dry_run = p->dry_run;
+	AUTO(buf_done) struct buf storage = BUF_INIT(4 * PATH_MAX + 32);
+	if (p->fs_storage) {
+		buf_add_str(&storage, " --fs-storage ");
+		buf_add_shell(&storage, p->fs_storage);
+	}
+	ws->storage = xstrdup(buf_text(&storage));
 	int r = open_all(ws, p, argv, warnings, err);
 	if (r < 0) {
 		workspace_free(ws, false);

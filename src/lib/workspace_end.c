@@ -46,10 +46,11 @@ int workspace_keep(struct workspace *ws, struct sandlock_error *err)
 	if (r < 0)
 		return api_fail(err, lib_code(-r), -r, "Change set %s cannot be kept: %s",
 				ws->set.id, strerror(-r));
-	strv_add_take(&ws->notes,
-		      xasprintf("the changes are kept as %s; \"sandlock changes apply %s\" commits "
-				"them, \"sandlock changes discard %s\" removes them",
-				ws->set.id, ws->set.id, ws->set.id));
+	strv_add_take(
+		&ws->notes,
+		xasprintf("the changes are kept as %s; \"sandlock changes apply %s%s\" commits "
+			  "them, \"sandlock changes discard %s%s\" removes them",
+			  ws->set.id, ws->set.id, ws->storage, ws->set.id, ws->storage));
 	return 0;
 }
 
@@ -110,15 +111,15 @@ int workspace_commit(struct workspace *ws, struct sandlock_error *err)
 			err, SANDLOCK_E_STATE, EINTR,
 			"The changes were not committed: the run ended while a directory "
 			"was being renamed; they are kept as %s, and \"sandlock changes show "
-			"%s\" shows them",
-			ws->set.id, ws->set.id);
+			"%s%s\" shows them",
+			ws->set.id, ws->set.id, ws->storage);
 	}
 	if (commit_apply(&ws->set, &options, &result, &e) < 0) {
 		(void)mark_kept(ws);
 		return api_fail(err, lib_code(e.code), e.code,
-				"The changes were not committed: %s; they are kept as %s, and "
-				"\"sandlock changes apply %s\" tries again",
-				e.msg, ws->set.id, ws->set.id);
+				"The changes were not committed: %.250s; they are kept as %s, and "
+				"\"sandlock changes apply %s%s\" tries again",
+				e.msg, ws->set.id, ws->set.id, ws->storage);
 	}
 	ws->open = false;
 	ws->set.lock = util_close(ws->set.lock);
@@ -186,5 +187,6 @@ void workspace_free(struct workspace *ws, bool started)
 	strv_done(&ws->hidden);
 	strv_done(&ws->notes);
 	free(ws->cwd);
+	free(ws->storage);
 	free(ws);
 }

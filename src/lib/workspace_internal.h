@@ -20,5 +20,6 @@ struct workspace {
 	enum policy_action on_error;
 	enum policy_conflict on_conflict;
 	bool dry_run;
+	char *storage; /* " --fs-storage DIR" as a shell takes it, or "" */
 	bool torn;
 };

@@ -252,12 +252,16 @@ int pure_dir_make(struct pure_dir *how, int dir, const char *name)
 		r = move_tree(&m);
 	if (r >= 0)
 		r = at_unlink(dir, name, AT_REMOVEDIR);
-	if (r >= 0) {
+	bool emptied = r >= 0;
+	if (emptied)
 		r = at_rename(dir, temp, dir, name, RENAME_NOREPLACE);
-		how->torn = r < 0;
-	} else if (temp[0] && r != -EEXIST) {
+	/* Look-ups of the name by others can be in the way for a moment. */
+	for (int i = 0; emptied && r < 0 && i < ROUNDS; i++)
+		r = at_rename(dir, temp, dir, name, RENAME_NOREPLACE);
+	if (r < 0 && m.to >= 0)
 		take_back(&m, dir, temp, name);
-	}
+	else if (r < 0 && temp[0] && r != -EEXIST)
+		(void)at_unlink(dir, temp, AT_REMOVEDIR);
 	move_done(&m);
 	return r == -EXDEV || r == -ENOTEMPTY ? -EBUSY : r;
 }

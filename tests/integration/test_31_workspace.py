@@ -291,6 +291,44 @@ def test_6_keep(ws):
     assert ws.sets() == [kept]
 
 
+def changes(ws, *words):
+    return ok(harness.sandlock("changes", *words, env=ws.env))
+
+
+def test_6_kept_then_applied_and_taken_back(place, ws):
+    """The command that a run prints does it."""
+    storage = place.dir("storage", 0o700)
+    for flags in ([], ["--fs-storage", storage]):
+        ws.host("rm -rf *; echo old > f")
+        r = ok(ws.sh(["--on-exit", "keep", *flags], "echo new > f; mkdir d; mv d e"))
+        words = r.err.split('"')[1].split()
+        assert words[:3] == ["sandlock", "changes", "apply"]
+        assert "new" in changes(ws, "show", words[3], "--format", "patch", *words[4:]).out
+        changes(ws, *words[2:])
+        assert (ws.work / "f").read_text() == "new\n" and (ws.work / "e").is_dir()
+        changes(ws, "undo", *words[4:])
+        assert (ws.work / "f").read_text() == "old\n" and not (ws.work / "e").exists()
+
+
+def test_6_a_commit_at_the_end_can_be_taken_back(ws):
+    ws.host("mkdir -p d/s; echo 1 > d/s/f; echo 2 > g")
+    before = look(ws.work, times=False)
+    quiet_ok(ws.sh([], "mv d e; echo 3 > e/s/f; rm g; ln -s x l"))
+    after = look(ws.work, times=False)
+    changes(ws, "undo")
+    assert look(ws.work, times=False) == before
+    changes(ws, "redo")
+    assert look(ws.work, times=False) == after
+
+
+def test_6_nothing_done_leaves_nothing(ws):
+    ws.host("echo 1 > f")
+    before = look(ws.work)
+    ok(ws.sh([], "cat f > /dev/null; ls"))
+    assert look(ws.work) == before
+    assert json.loads(changes(ws, "list", "--json").out) == []
+
+
 def test_6_state_is_hidden(ws):
     """Even where the whole home is the workdir, and also from runs without one."""
     ok(ws.sh(["--on-exit", "keep"], "echo 1 > f"))
@@ -552,3 +590,48 @@ def test_3_a_renamed_directory_with_a_mount_in_it(ws):
     r = harness.sandbox(["--workdir", ws.home], ["/bin/sh", "-c", "mv .local x; ls -A . .local; "
                                                  "stat -c '%a %Y' .local"], env=ws.env)
     assert r.lines == [".:", ".local", "", ".local:", "state", "751 1000000000"], f"{r!r}"
+
+
+# --- Handed cases ---------------------------------------------------------------------------------
+
+
+def test_b12_a_fifo_in_a_commit(ws):
+    quiet_ok(ws.sh([], "mkfifo p", timeout=20))
+    assert stat.S_ISFIFO(os.lstat(ws.work / "p").st_mode)
+    quiet_ok(ws.sh([], "rm p; mkfifo q; mkdir d; mv q d", timeout=20))
+    quiet_ok(ws.sh([], "mv d e; echo x > /dev/null", timeout=20))
+    assert sorted(os.listdir(ws.work / "e")) == ["q"]
+
+
+def test_b50_the_start_does_not_depend_on_the_size(ws):
+    """No call for each file: a directory that the user may not even list is no matter."""
+    ws.host("mkdir -p big; echo 1 > big/f; chmod 311 big")
+    r = ws.sh(["--dry-run"], "echo 2 > big/f; cat big/f")
+    ws.host("chmod 755 big")
+    assert r.code == 0 and r.lines == ["2"] and r.err_lines == ["M  big/f"], f"{r!r}"
+
+
+def test_b126_removed_and_made_again(ws):
+    ws.host("mkdir -p d/e; echo 1 > d/f; echo 1 > d/e/g; echo 1 > x")
+    quiet_ok(ws.sh([], "rm -r d; mkdir -p d/e; echo 2 > d/e/h; mv d d2; mkdir d; mv x d/x; rm d/x;"
+                       "mv d2 d/d3; mv d/d3/e e; rm -r d; mkdir d"))
+    assert sorted(str(p.relative_to(ws.work)) for p in ws.work.rglob("*")) == ["d", "e", "e/h"]
+
+
+def test_sockets_and_fifos_of_the_real_tree_are_not_reached(ws):
+    """A writer inside does not wake a reader outside."""
+    ws.host("mkfifo p")
+    fd = os.open(ws.work / "p", os.O_RDONLY | os.O_NONBLOCK)
+    ok(ws.run(["--on-exit", "abort"], [harness.PYTHON, "-c", """
+import os
+fd = os.open("p", os.O_RDWR | os.O_NONBLOCK)
+os.write(fd, b"x")
+"""]))
+    assert os.read(fd, 1) == b""
+    os.close(fd)
+
+
+def test_explained_in_a_workspace(ws):
+    r = ws.run(["--explain"], ["/bin/sh", "-c", "echo x > f; mkdir a; mv a b; chmod 600 f; "
+                               "cat /root/.profile; exit 1"])
+    assert r.code == 1 and str(ws.work) not in r.err, f"{r!r}"
