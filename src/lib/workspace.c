@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,56 +48,6 @@ static bool is_unfit(const char *path)
 		if (path_is_beneath(path, places[i]) || path_is_beneath(places[i], path))
 			return true;
 	return str_eq(path, "/dev/shm");
-}
-
-/* The mount point of a line of mountinfo, in place: blanks and such are octal there. */
-static char *mount_point(char *line)
-{
-	char *at = line;
-	for (int i = 0; at && i < 4; i++) {
-		at = strchr(at, ' ');
-		at = at ? at + 1 : NULL;
-	}
-	if (!at)
-		return NULL;
-	at[strcspn(at, " \n")] = '\0';
-	char *to = at;
-	for (const char *from = at; *from; to++) {
-		if (from[0] == '\\' && from[1] && from[2] && from[3]) {
-			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-	return at;
-}
-
-/* An overlay does not show what is mounted below its lower directory. */
-static int check_mounts(const char *root, struct sandlock_error *err)
-{
-	char quoted[2][QUOTE_SIZE];
-	auto_free char *line = NULL;
-	size_t size = 0;
-	int r = 0;
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	if (!f)
-		return api_fail(err, SANDLOCK_E_UNSUPPORTED, errno,
-				"The mounts cannot be listed (/proc/self/mountinfo): %s",
-				strerror(errno));
-	while (r == 0 && getline(&line, &size, f) > 0) {
-		const char *at = mount_point(line);
-		if (!at || str_eq(at, root) || !path_is_beneath(at, root))
-			continue;
-		r = api_fail(err, SANDLOCK_E_UNSUPPORTED, EINVAL,
-			     "--workdir %s has a mount below it (%s), over which no one layer can "
-			     "lie: name directories beside it instead",
-			     quote_str(root, quoted[0], QUOTE_SIZE),
-			     quote_str(at, quoted[1], QUOTE_SIZE));
-	}
-	fclose(f);
-	return r;
 }
 
 static int find_root(const char *path, char **ret_real, struct sandlock_error *err)
@@ -147,7 +96,7 @@ static int find_roots(struct workspace *ws, const struct policy *p, struct strv 
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		if (is_covered(&all, i))
 			continue;
-		r = check_mounts(all.v[i], err);
+		r = workspace_check_mounts(all.v[i], err);
 		strv_add(ret, all.v[i]);
 	}
 	strv_done(&all);
@@ -256,6 +205,8 @@ static int open_all(struct workspace *ws, const struct policy *p, char *const *a
 		r = open_store(ws, p, warnings, err);
 	if (r == 0)
 		r = fill_info(ws, p, &roots, argv, &info, err);
+	for (size_t i = 0; r == 0 && i < roots.n; i++)
+		r = workspace_check_grants(roots.v[i], &p->fs_write, err);
 	strv_done(&roots);
 	if (r < 0)
 		return r;

@@ -23,3 +23,8 @@ struct workspace {
 	char *storage; /* " --fs-storage DIR" as a shell takes it, or "" */
 	bool torn;
 };
+
+/* Refuses a workdir with a mount below it, which its layer would hide (workspace_mounts.c). */
+int workspace_check_mounts(const char *root, struct sandlock_error *err);
+/* Refuses write grants that reach the workdir by another mount of its file system. */
+int workspace_check_grants(const char *root, const struct strv *grants, struct sandlock_error *err);

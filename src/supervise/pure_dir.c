@@ -21,7 +21,8 @@ enum {
 	DIRS_MAX = 1000000,
 	NAMES_MAX = 4000000,
 	PATH_LIMIT = 2 * 1024 * 1024,
-	ROUNDS = 3, /* over a directory in which names appear meanwhile */
+	ROUNDS = 3,	    /* of what others can be in the way of for a moment */
+	EMPTY_ROUNDS = 100, /* over a directory in which names appear meanwhile */
 	ASK_EVERY = 64,
 };
 
@@ -167,7 +168,7 @@ static int move_tree(struct move *m)
 		r = move_names(m, i);
 	for (size_t i = m->n; r >= 0 && i > 0; i--) {
 		r = remove_dir(m, i - 1);
-		for (int k = 0; r == -ENOTEMPTY && k < ROUNDS; k++) {
+		for (int k = 0; r == -ENOTEMPTY && k < EMPTY_ROUNDS; k++) {
 			size_t n = m->n;
 			r = move_names(m, i - 1);
 			/* New directories in it would have to be walked as well. */
@@ -252,11 +253,7 @@ int pure_dir_make(struct pure_dir *how, int dir, const char *name)
 		r = move_tree(&m);
 	if (r >= 0)
 		r = at_unlink(dir, name, AT_REMOVEDIR);
-	bool emptied = r >= 0;
-	if (emptied)
-		r = at_rename(dir, temp, dir, name, RENAME_NOREPLACE);
-	/* Look-ups of the name by others can be in the way for a moment. */
-	for (int i = 0; emptied && r < 0 && i < ROUNDS; i++)
+	if (r >= 0)
 		r = at_rename(dir, temp, dir, name, RENAME_NOREPLACE);
 	if (r < 0 && m.to >= 0)
 		take_back(&m, dir, temp, name);

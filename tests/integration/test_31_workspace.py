@@ -635,3 +635,31 @@ def test_explained_in_a_workspace(ws):
     r = ws.run(["--explain"], ["/bin/sh", "-c", "echo x > f; mkdir a; mv a b; chmod 600 f; "
                                "cat /root/.profile; exit 1"])
     assert r.code == 1 and str(ws.work) not in r.err, f"{r!r}"
+
+
+def test_1_no_grant_by_another_mount_of_it(place, root_ws):
+    """What is mounted twice: a write grant by the other name would be the real directory."""
+    ws = root_ws
+    alias = place.dir("alias")
+    ws.host("mkdir d; echo 1 > d/f")
+    for source, grant in ((ws.work, alias), (ws.work / "d", alias), (ws.work.parent, alias),
+                          (ws.work, alias.parent)):
+        argv = harness.MODES["root"].command(
+            ["--workdir", ws.work, "--on-exit", "abort", "-w", grant], ["/bin/true"])
+        mount = ["/usr/bin/unshare", "-m", "/bin/sh", "-ec",
+                 'mount --bind "$0" "$1"; shift; exec "$@"', source, alias]
+        r = harness.run([*mount, *argv], env=ws.env, account=ws.account)
+        assert r.code == 125 and "past its layer" in r.err, f"{r!r}"
+        argv = harness.MODES["root"].command(
+            ["--workdir", ws.work, "--on-exit", "abort", "-r", grant, "-w", place.top / "home"],
+            ["/bin/true"])
+        ok(harness.run([*mount, *argv], env=ws.env, account=ws.account))
+
+
+def test_1_root_with_another_user(root_ws):
+    ws = root_ws
+    ws.host("echo 1 > f; chmod 666 f; chmod 777 .")
+    user = f"{harness.USER.uid}:{harness.USER.gid}"
+    quiet_ok(ws.sh(["--user", user], "echo 2 > f; echo 3 > new; mkdir d; mv d e; id -u"))
+    assert (ws.work / "f").read_text() == "2\n"
+    assert [os.lstat(ws.work / n).st_uid for n in ("f", "new", "e")] == [0, *[harness.USER.uid] * 2]
