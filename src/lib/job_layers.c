@@ -76,10 +76,29 @@ static int plan_hidden(const struct job_request *req, struct job *job)
 	return hidden ? r : -E2BIG;
 }
 
+/* Nothing can be laid over it there. */
+static void warn_open(struct job_request *req, const struct job *job)
+{
+	struct strv states = {0};
+	if (req->policy->fs_write.n)
+		workspace_find_states(&states);
+	for (size_t i = 0; i < states.n; i++) {
+		if (is_in_write_grant(job, states.v[i]))
+			warn_add(req->warnings,
+				 "a write grant covers the state directory %s, whose change sets "
+				 "the command can alter, and there is no base here: use a narrower "
+				 "grant",
+				 states.v[i]);
+	}
+	strv_done(&states);
+}
+
 int job_plan_layers(struct job_request *req, struct job *job)
 {
-	if (!job->base)
+	if (!job->base) {
+		warn_open(req, job);
 		return 0;
+	}
 	int r = plan_layers(req, job);
 	return r < 0 ? r : plan_hidden(req, job);
 }

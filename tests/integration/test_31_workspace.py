@@ -663,3 +663,11 @@ def test_1_root_with_another_user(root_ws):
     quiet_ok(ws.sh(["--user", user], "echo 2 > f; echo 3 > new; mkdir d; mv d e; id -u"))
     assert (ws.work / "f").read_text() == "2\n"
     assert [os.lstat(ws.work / n).st_uid for n in ("f", "new", "e")] == [0, *[harness.USER.uid] * 2]
+
+
+@pytest.mark.parametrize("mode", ["nobase", "unsup"])
+def test_6_state_in_a_write_grant_without_the_base_is_warned_of(ws, mode):
+    ok(ws.sh(["--on-exit", "keep", "--quiet"], "echo 1 > f"))
+    r = ok(harness.sandbox(["-w", ws.home], ["/bin/true"], mode=mode, env=ws.env))
+    assert len(r.err_lines) == 1 and str(ws.state) in r.err, f"{r!r}"
+    quiet_ok(harness.sandbox(["-w", ws.work], ["/bin/true"], mode=mode, env=ws.env))
