@@ -169,7 +169,7 @@ struct verdict call_refuse(struct call *call, const struct refusal *refusal)
 {
 	struct supervised *sv = supervised_of(call);
 	char program[64];
-	AUTO(buf_done) struct buf object = BUF_INIT(3 * EVENT_TEXT_MAX);
+	AUTO(buf_done) struct buf object = BUF_INIT((size_t)3 * EVENT_TEXT_MAX);
 	pthread_mutex_lock(&sv->event_lock);
 	if (sv->event_fn) {
 		read_program(call, program, sizeof(program));
