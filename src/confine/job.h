@@ -156,6 +156,7 @@ struct job {
 	bool in_place;	  /* the calling process itself becomes the command */
 	bool separate_vm; /* the child must not share memory with the caller */
 	bool foreground;
+	bool new_session; /* without a terminal */
 	bool pty;
 	bool report_stops;
 	bool set_ids; /* started as root with --user */

@@ -17,6 +17,8 @@
 #include "sandlock/sandlock.h"
 #include "sys/landlock.h"
 
+struct ask;
+struct ask_save;
 struct box;
 struct grant;
 struct job;
@@ -120,7 +122,9 @@ struct sandlock_process {
 	size_t n_found;
 	struct sock_table *socks; /* owned: paths of --unix-allow, found before the start */
 	struct report report;
-	struct live *live; /* its entry and control socket; NULL: none */
+	struct live *live;	   /* its entry and control socket; NULL: none */
+	struct ask *ask;	   /* a reference to the box's; NULL: nobody is asked */
+	struct ask_save *ask_save; /* owned; NULL: answers are not saved */
 };
 
 /* Fills ERR (may be NULL) and returns -CODE. */
