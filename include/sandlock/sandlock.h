@@ -314,6 +314,30 @@ SANDLOCK_API int sandlock_inspect(const char *name, const char *format, char **r
 SANDLOCK_API int sandlock_kill_name(const char *name, pid_t *ret_pid, pid_t *ret_supervisor,
 				    struct sandlock_error *err);
 
+/*
+ * The open questions of NAME, which was started with net_ask: a JSON array (owned by the caller) of
+ * objects with id, sandbox, op, protocol ("tcp", "udp"), host (null: no name is known), address,
+ * port, pid, program and left_ms. The call that is asked about waits. Waits a second for the reply.
+ */
+SANDLOCK_API int sandlock_questions(const char *name, char **ret_json, struct sandlock_error *err);
+/*
+ * Answers question ID: "once" (the calls that wait), "run" (these and later ones to the same
+ * destination) or "no" (none of these). -SANDLOCK_E_INTERNAL with what the sandbox says if it is
+ * not open any more.
+ */
+SANDLOCK_API int sandlock_answer(const char *name, int id, const char *answer,
+				 struct sandlock_error *err);
+/* The same for a sandbox of this process's own. Any thread, until sandlock_process_free. */
+SANDLOCK_API int sandlock_process_questions(struct sandlock_process *process, char **ret_json);
+SANDLOCK_API int sandlock_process_answer(struct sandlock_process *process, int id,
+					 const char *answer, struct sandlock_error *err);
+/*
+ * The number of open questions; -SANDLOCK_E_STATE without net_ask. Unlike looking at them this is
+ * no sign that somebody may answer: after a question that nobody answered, none is asked until
+ * somebody looks.
+ */
+SANDLOCK_API int sandlock_process_asks(const struct sandlock_process *process);
+
 /* --- Events ------------------------------------------------------------------------------- */
 
 /*

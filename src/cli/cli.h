@@ -21,6 +21,7 @@ int cli_run(int argc, char **argv);
 int cli_ps(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
 int cli_kill(int argc, char **argv);
+int cli_answer(int argc, char **argv);
 int cli_changes(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_profile(int argc, char **argv);

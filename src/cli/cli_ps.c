@@ -97,7 +97,7 @@ static void add_row(struct buf *out, const struct value *row)
 	AUTO(buf_done) struct buf name = BUF_INIT(4096);
 	AUTO(buf_done) struct buf status = BUF_INIT(1024);
 	AUTO(buf_done) struct buf ports = BUF_INIT(65536);
-	AUTO(buf_done) struct buf command = BUF_INIT(1024 * 1024);
+	AUTO(buf_done) struct buf command = BUF_INIT(1UL << 20);
 	char uptime[32];
 	add_safe(&name, value_get(row, "name"));
 	add_safe(&status, value_get(row, "status"));
@@ -118,7 +118,7 @@ static void add_row(struct buf *out, const struct value *row)
 static int print_table(const char *json)
 {
 	AUTO(value_free) struct value *rows = NULL;
-	AUTO(buf_done) struct buf out = BUF_INIT(64 * 1024 * 1024);
+	AUTO(buf_done) struct buf out = BUF_INIT(64UL << 20);
 	if (json_parse(json, strlen(json), "list", &rows, NULL) < 0 || rows->kind != VALUE_ARRAY)
 		return cli_error(CLI_FAILED, "there are too many sandboxes to list: use --json");
 	if (!rows->n) {

@@ -23,6 +23,7 @@
 
 #include "base/util.h"
 #include "cli/cli.h"
+#include "cli/cli_ask.h"
 #include "cli/cli_status.h"
 #include "cli/cli_tty.h"
 
@@ -51,6 +52,7 @@ struct run {
 	bool handed_over; /* the command's process group was given the foreground */
 	pid_t command_pgrp;
 	struct relay relay;
+	struct ask_terminal ask;
 	struct tty_state tty;
 	int ended_by; /* signal to sandlock that is ending the run, 0: none */
 	int64_t kill_at_ms;
@@ -367,21 +369,23 @@ static bool wait_once(struct run *run)
 	int r = sandlock_wait(run->process, 0, &run->result, &run->err);
 	if (r == SANDLOCK_STOPPED && !run->cli.pty)
 		on_stopped(run, run->result.signal);
+	ask_terminal_update(&run->ask, run->process);
 	return r == SANDLOCK_ENDED || (r < 0 && r != -SANDLOCK_E_TIMEOUT);
 }
 
 /* One wait. Returns true once the whole tree has ended. */
 static bool step(struct run *run)
 {
-	struct pollfd pfd[6];
+	struct pollfd pfd[7];
 	int n = 0;
 	pfd[n++] = (struct pollfd){.fd = run->wait_fd, .events = POLLIN};
 	pfd[n++] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
 	/* A terminal that is gone is noticed even by a run that is not in its foreground. */
 	pfd[n++] = (struct pollfd){.fd = run->terminal && !run->ended_by ? STDIN_FILENO : -1};
+	ask_terminal_poll(&run->ask, &pfd[n++]);
 	if (run->cli.pty)
 		relay_poll(&run->relay, pfd + n);
-	int ready = poll(pfd, (nfds_t)(run->cli.pty ? 6 : 3), poll_time(run));
+	int ready = poll(pfd, (nfds_t)(run->cli.pty ? 7 : 4), poll_time(run));
 	if (run->ended_by && now_ms() >= run->kill_at_ms) {
 		sandlock_kill(run->process);
 		run->kill_at_ms = now_ms() + 1000;
@@ -390,12 +394,13 @@ static bool step(struct run *run)
 		return wait_once(run);
 	if (ready < 0)
 		return false;
+	ask_terminal_step(&run->ask, &pfd[3], run->process);
 	if (pfd[1].revents)
 		on_signal(run);
 	if (pfd[2].revents)
 		begin_end(run, SIGHUP);
 	if (run->cli.pty) {
-		relay_step(&run->relay, pfd + 3);
+		relay_step(&run->relay, pfd + 4);
 		if (run->relay.broken && !run->ended_by)
 			begin_end(run, SIGHUP);
 	}
@@ -501,8 +506,11 @@ static int supervise(struct run *run)
 				 "no descriptor is left to watch the sandbox with: raise the "
 				 "open-file limit (ulimit -n)");
 	}
+	bool shared = !run->cli.pty && (isatty(0) || isatty(1) || isatty(2));
+	ask_terminal_init(&run->ask, shared, run->cli.pty ? &run->relay : NULL, run->cli.quiet);
 	while (!step(run))
 		;
+	ask_terminal_done(&run->ask);
 	if (run->cli.pty) {
 		relay_drain(&run->relay, run->result.reason == SANDLOCK_EXITED);
 		relay_done(&run->relay);

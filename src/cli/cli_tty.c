@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -129,6 +130,7 @@ void relay_done(struct relay *r)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &r->saved);
 	r->raw = false;
 	r->master = util_close(r->master);
+	free(take_ptr(r->held));
 }
 
 void relay_resize(const struct relay *r)
@@ -140,15 +142,17 @@ void relay_resize(const struct relay *r)
 
 void relay_poll(const struct relay *r, struct pollfd *pfd)
 {
-	bool in_room = !r->in.eof && r->in.len == 0;
+	bool in_room = !r->in.eof && r->in.len == 0 && !r->holding;
+	bool out_room = r->holding ? r->held_len < RELAY_HELD_MAX : r->out.len == 0;
 	pfd[0] = (struct pollfd){.fd = in_room ? STDIN_FILENO : -1, .events = POLLIN};
 	short events = 0;
-	if (!r->out.eof && r->out.len == 0)
+	if (!r->out.eof && out_room)
 		events |= POLLIN;
 	if (r->in.len)
 		events |= POLLOUT;
 	pfd[1] = (struct pollfd){.fd = events && !r->out.eof ? r->master : -1, .events = events};
-	pfd[2] = (struct pollfd){.fd = r->out.len ? STDOUT_FILENO : -1, .events = POLLOUT};
+	bool shows = r->out.len && !r->holding;
+	pfd[2] = (struct pollfd){.fd = shows ? STDOUT_FILENO : -1, .events = POLLOUT};
 }
 
 /* Reads into an empty pipe. False at the end of the source. */
@@ -161,6 +165,49 @@ static bool pull(int fd, struct relay_pipe *p)
 		return true;
 	}
 	return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Reads from the command into what is held. */
+static bool pull_held(struct relay *r)
+{
+	char text[8192];
+	ssize_t n = read(r->master, text, sizeof(text));
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR);
+	r->held = xrealloc(r->held, r->held_len + (size_t)n, 1);
+	memcpy(r->held + r->held_len, text, (size_t)n);
+	r->held_len += (size_t)n;
+	return true;
+}
+
+/* The next piece of what was held becomes the next to be written. */
+static void take_held(struct relay *r)
+{
+	size_t left = r->held_len - r->held_at;
+	size_t n = left < sizeof(r->out.buf) ? left : sizeof(r->out.buf);
+	if (!left || r->out.len || r->holding)
+		return;
+	memcpy(r->out.buf, r->held + r->held_at, n);
+	r->out.len = n;
+	r->out.sent = 0;
+	r->held_at += n;
+	if (r->held_at < r->held_len)
+		return;
+	free(take_ptr(r->held));
+	r->held_len = r->held_at = 0;
+}
+
+void relay_hold(struct relay *r, bool hold)
+{
+	r->holding = hold;
+	take_held(r);
+}
+
+bool relay_is_busy(const struct relay *r)
+{
+	struct pollfd pfd = {.fd = r->master, .events = POLLIN};
+	return r->out.len || r->held_at < r->held_len ||
+	       (poll(&pfd, 1, 0) > 0 && (pfd.revents & POLLIN));
 }
 
 static bool push(int fd, struct relay_pipe *p)
@@ -185,19 +232,25 @@ void relay_step(struct relay *r, const struct pollfd *pfd)
 	}
 	if (pfd[1].fd >= 0 && (pfd[1].revents & POLLOUT) && !push(r->master, &r->in))
 		r->in.len = 0;
-	if (pfd[1].fd >= 0 && (pfd[1].revents & (POLLIN | POLLHUP | POLLERR)) && r->out.len == 0 &&
-	    !pull(r->master, &r->out))
-		r->out.eof = true;
+	if (pfd[1].fd >= 0 && (pfd[1].revents & (POLLIN | POLLHUP | POLLERR))) {
+		if (r->holding ? r->held_len < RELAY_HELD_MAX && !pull_held(r)
+			       : r->out.len == 0 && !pull(r->master, &r->out))
+			r->out.eof = true;
+	}
 	if (pfd[2].fd >= 0 && pfd[2].revents && !push(STDOUT_FILENO, &r->out)) {
 		r->out.len = 0;
 		r->out.eof = true;
 		r->broken = true;
 	}
+	take_held(r);
 }
 
 void relay_drain(struct relay *r, bool patient)
 {
-	while (r->out.len || !r->out.eof) {
+	for (;;) {
+		take_held(r);
+		if (r->out.len == 0 && r->out.eof)
+			return;
 		if (r->out.len == 0) {
 			ssize_t n = read(r->master, r->out.buf, sizeof(r->out.buf));
 			if (n <= 0)

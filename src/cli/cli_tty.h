@@ -50,13 +50,19 @@ struct relay_pipe {
 	bool eof;
 };
 
+#define RELAY_HELD_MAX ((size_t)1024 * 1024)
+
 struct relay {
 	int master;
-	bool broken; /* standard output is gone */
-	bool raw;    /* standard input is in raw mode and must be restored */
+	bool holding; /* what the command prints is kept for later */
+	bool broken;  /* standard output is gone */
+	bool raw;     /* standard input is in raw mode and must be restored */
 	struct termios saved;
 	struct relay_pipe in;  /* standard input to the command */
 	struct relay_pipe out; /* the command to standard output */
+	char *held;	       /* what was kept, up to RELAY_HELD_MAX: behind that it waits */
+	size_t held_len;
+	size_t held_at; /* so much of it has gone on */
 };
 
 struct pollfd;
@@ -68,6 +74,10 @@ void relay_done(struct relay *r);
 void relay_resize(const struct relay *r);
 /* Fills three entries: standard input, master, standard output. */
 void relay_poll(const struct relay *r, struct pollfd *pfd);
+/* With HOLD neither the command's output nor the user's input is passed on. */
+void relay_hold(struct relay *r, bool hold);
+/* Whether there is output of the command's that is not shown yet. */
+bool relay_is_busy(const struct relay *r);
 void relay_step(struct relay *r, const struct pollfd *pfd);
 /* Writes out what the command has left behind; with PATIENT, waits for a slow reader. */
 void relay_drain(struct relay *r, bool patient);

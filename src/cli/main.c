@@ -16,6 +16,7 @@ static const struct {
 	{"ps",              cli_ps,              "list the running sandboxes"},
 	{"inspect",         cli_inspect,         "print the policy of a running sandbox"},
 	{"kill",            cli_kill,            "end a running sandbox"},
+	{"answer",          cli_answer,          "answer what a running sandbox asks"},
 	{"changes",         cli_changes,         "show, apply and take back what runs changed"},
 	{"check",           cli_check,           "try what this machine can do"},
 	{"profile",         cli_profile,         "list, show, delete or validate profiles"},

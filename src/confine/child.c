@@ -60,7 +60,7 @@ static void reset_signals(void)
 static int setup_group(struct job *job)
 {
 	long r = 0;
-	if (job->pty)
+	if (job->pty || job->new_session)
 		r = raw_syscall0(SYS_setsid);
 	else if (!job->in_place)
 		r = raw_syscall2(SYS_setpgid, 0, 0);

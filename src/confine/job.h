@@ -91,8 +91,7 @@ struct job_rule {
 	uint64_t rule_dev; /* what the Landlock rule is about */
 	uint64_t rule_ino;
 	/* Written by the guardian: what it has mounted for this rule. */
-	uint8_t mounted;
-	uint8_t is_dir;
+	uint8_t mounted, is_dir;
 	int mount_fd;
 	uint64_t dev;
 	uint64_t ino;
@@ -160,6 +159,7 @@ struct job {
 	bool in_place;	  /* the calling process itself becomes the command */
 	bool separate_vm; /* the child must not share memory with the caller */
 	bool foreground;
+	bool new_session; /* without a terminal */
 	bool pty;
 	bool report_stops;
 	bool set_ids; /* started as root with --user */

@@ -90,7 +90,7 @@ static void link_begin(struct link *l, struct control_query *query)
 		return;
 	}
 	l->fd = fd;
-	l->request = control_request_text(query->verb, &l->request_len);
+	l->request = control_request_text(query->verb, query->args, &l->request_len);
 	/* At once: a connection that says nothing is the first that a busy server gives up. */
 	int r = link_send(l);
 	if (r < 0)

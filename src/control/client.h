@@ -12,6 +12,7 @@
 struct control_query {
 	int dir_fd; /* borrowed: the directory with the socket */
 	enum control_verb verb;
+	const struct value *args; /* borrowed: a table, or NULL */
 	/* Out: 0, or a negative errno (-ETIMEDOUT: no answer in time; -EREMOTEIO: refused, see
 	 * WHY). */
 	int result;

@@ -12,10 +12,8 @@
 #include "base/value.h"
 
 static const char *const verb_names[CONTROL_VERB_COUNT] = {
-	[CONTROL_CONFIG] = "config",
-	[CONTROL_PORTS] = "ports",
-	[CONTROL_INFO] = "info",
-	[CONTROL_KILL] = "kill",
+	[CONTROL_CONFIG] = "config", [CONTROL_PORTS] = "ports",		[CONTROL_INFO] = "info",
+	[CONTROL_KILL] = "kill",     [CONTROL_QUESTIONS] = "questions", [CONTROL_ANSWER] = "answer",
 };
 
 const char *control_verb_name(enum control_verb verb)
@@ -53,11 +51,13 @@ static void begin_frame(struct buf *b)
 
 /* --- Requests ------------------------------------------------------------------------------- */
 
-char *control_request_text(enum control_verb verb, size_t *ret_len)
+char *control_request_text(enum control_verb verb, const struct value *args, size_t *ret_len)
 {
 	struct buf b = BUF_INIT(CONTROL_REQUEST_MAX);
+	auto_free char *text = args ? json_write_compact(args) : xstrdup("{}");
 	begin_frame(&b);
-	buf_printf(&b, "{\"v\":%d,\"verb\":\"%s\",\"args\":{}}", CONTROL_VERSION, verb_names[verb]);
+	buf_printf(&b, "{\"v\":%d,\"verb\":\"%s\",\"args\":%s}", CONTROL_VERSION, verb_names[verb],
+		   text);
 	return finish_frame(&b, ret_len);
 }
 
@@ -103,7 +103,21 @@ static int judge_request(const struct value *root, enum control_verb *ret_verb, 
 	return *ret_why ? -EINVAL : 0;
 }
 
-int control_request_parse(const char *text, size_t len, enum control_verb *ret_verb, char **ret_why)
+/* The child KEY, no longer in TABLE; NULL if it is not there. */
+static struct value *take_child(struct value *table, const char *key)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		if (str_eq(table->keys[i], key)) {
+			struct value *child = table->items[i];
+			table->items[i] = value_new(VALUE_NULL);
+			return child;
+		}
+	}
+	return NULL;
+}
+
+int control_request_parse(const char *text, size_t len, enum control_verb *ret_verb,
+			  struct value **ret_args, char **ret_why)
 {
 	AUTO(value_free) struct value *root = NULL;
 	struct err err = {0};
@@ -113,7 +127,10 @@ int control_request_parse(const char *text, size_t len, enum control_verb *ret_v
 		*ret_why = xasprintf("parse error: %s", err.msg);
 		return -EINVAL;
 	}
-	return judge_request(root, ret_verb, ret_why);
+	int r = judge_request(root, ret_verb, ret_why);
+	if (r == 0)
+		*ret_args = take_child(root, "args");
+	return r;
 }
 
 /* --- Replies -------------------------------------------------------------------------------- */
@@ -143,19 +160,6 @@ char *control_reply_ok(const char *data, size_t *ret_len)
 		return control_reply_error(why, ret_len);
 	}
 	return finish_frame(&b, ret_len);
-}
-
-/* The child KEY, no longer in TABLE; NULL if it is not there. */
-static struct value *take_child(struct value *table, const char *key)
-{
-	for (size_t i = 0; i < table->n; i++) {
-		if (str_eq(table->keys[i], key)) {
-			struct value *child = table->items[i];
-			table->items[i] = value_new(VALUE_NULL);
-			return child;
-		}
-	}
-	return NULL;
 }
 
 int control_reply_parse(const char *text, size_t len, struct value **ret_data, char **ret_why)

@@ -20,10 +20,12 @@
 struct value;
 
 enum control_verb {
-	CONTROL_CONFIG, /* the effective policy */
-	CONTROL_PORTS,	/* virtual port → real one */
-	CONTROL_INFO,	/* who and what it is, what holds it together */
-	CONTROL_KILL,	/* ends the whole tree */
+	CONTROL_CONFIG,	   /* the effective policy */
+	CONTROL_PORTS,	   /* virtual port → real one */
+	CONTROL_INFO,	   /* who and what it is, what holds it together */
+	CONTROL_KILL,	   /* ends the whole tree */
+	CONTROL_QUESTIONS, /* what is asked of the user */
+	CONTROL_ANSWER,	   /* to one of these; takes arguments */
 	CONTROL_VERB_COUNT,
 };
 
@@ -32,13 +34,14 @@ const char *control_verb_name(enum control_verb verb);
 void control_put_length(char out[CONTROL_HEADER], size_t len);
 size_t control_get_length(const char in[CONTROL_HEADER]);
 
-/* The request of VERB with its length in front; owned by the caller. */
-char *control_request_text(enum control_verb verb, size_t *ret_len);
+/* The request of VERB with its length in front; owned by the caller. ARGS is a table, or NULL. */
+char *control_request_text(enum control_verb verb, const struct value *args, size_t *ret_len);
 /*
- * Reads a request of LEN bytes. 0, or -EINVAL with *RET_WHY, owned by the caller, what to answer.
+ * Reads a request of LEN bytes. 0 and its arguments (a table, or NULL), or -EINVAL with *RET_WHY
+ * what to answer; owned by the caller.
  */
 int control_request_parse(const char *text, size_t len, enum control_verb *ret_verb,
-			  char **ret_why);
+			  struct value **ret_args, char **ret_why);
 
 /* Replies with their length in front, owned by the caller. DATA is JSON text. */
 char *control_reply_ok(const char *data, size_t *ret_len);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "base/value.h"
 #include "control/protocol.h"
 
 /* How long no connection is taken after one failed for want of descriptors or memory. */
@@ -88,17 +89,19 @@ static bool is_own_uid(int fd)
 	       peer.uid == geteuid();
 }
 
-/* The words for what a verb failed with. */
-static char *failure_reply(const struct control_server *s, enum control_verb verb, int code,
-			   size_t *ret_len)
+/* The words for what a verb failed with: REASON, or those for CODE. */
+static char *failure_reply(enum control_verb verb, int code, const char *reason, size_t *ret_len)
 {
-	auto_free char *why = xasprintf("%s failed: %s", control_verb_name(verb), strerror(code));
+	auto_free char *why = xasprintf("%s failed: %s", control_verb_name(verb),
+					reason ? reason : strerror(code));
 	return control_reply_error(why, ret_len);
 }
 
-static char *answer(struct control_server *s, enum control_verb verb, size_t *ret_len)
+static char *answer(struct control_server *s, enum control_verb verb, const struct value *args,
+		    size_t *ret_len)
 {
 	auto_free char *json = NULL;
+	auto_free char *reason = NULL;
 	int r = -EOPNOTSUPP;
 	switch (verb) {
 	case CONTROL_CONFIG:
@@ -113,10 +116,16 @@ static char *answer(struct control_server *s, enum control_verb verb, size_t *re
 	case CONTROL_KILL:
 		r = s->ops->kill(s->data);
 		break;
+	case CONTROL_QUESTIONS:
+		r = s->ops->questions(s->data, &json);
+		break;
+	case CONTROL_ANSWER:
+		r = s->ops->answer(s->data, args, &reason);
+		break;
 	case CONTROL_VERB_COUNT:
 		break;
 	}
-	return r < 0 ? failure_reply(s, verb, -r, ret_len)
+	return r < 0 ? failure_reply(verb, -r, reason, ret_len)
 		     : control_reply_ok(json ? json : "{}", ret_len);
 }
 
@@ -124,8 +133,9 @@ static void make_reply(struct control_server *s, struct client *c)
 {
 	enum control_verb verb;
 	auto_free char *why = NULL;
-	if (control_request_parse(c->in, c->in_len, &verb, &why) == 0)
-		c->out = answer(s, verb, &c->out_len);
+	AUTO(value_free) struct value *args = NULL;
+	if (control_request_parse(c->in, c->in_len, &verb, &args, &why) == 0)
+		c->out = answer(s, verb, args, &c->out_len);
 	else
 		c->out = control_reply_error(why, &c->out_len);
 }

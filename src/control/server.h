@@ -10,15 +10,21 @@
 #define CONTROL_CLIENTS	  16
 #define CONTROL_CLIENT_MS 5000
 
+struct value;
+
 /*
- * What the verbs do. The first three put JSON text, owned by the caller, into *RET_JSON. All return
- * 0 or a negative errno, which the client is told in words. None may block.
+ * What the verbs do. Those with RET_JSON put JSON text there, owned by the caller. All return 0 or
+ * a negative errno, which the client is told in words, or in those of RET_WHY (owned by the caller)
+ * if that is set. None may block.
  */
 struct control_ops {
 	int (*config)(void *data, char **ret_json);
 	int (*ports)(void *data, char **ret_json);
 	int (*info)(void *data, char **ret_json);
 	int (*kill)(void *data);
+	int (*questions)(void *data, char **ret_json);
+	/* ARGS: a table, hostile, or NULL. */
+	int (*answer)(void *data, const struct value *args, char **ret_why);
 };
 
 struct control_server;

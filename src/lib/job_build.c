@@ -455,6 +455,15 @@ static bool needs_separate_vm(const struct policy *p)
 	return p->no_huge_pages || (p->has_user && geteuid() == 0);
 }
 
+/* Without one it gets no /dev/tty either: where sandlock asks, it must not forge or swallow. */
+static bool has_terminal(const struct sandlock_spawn *sp)
+{
+	bool found = sp->flags & SANDLOCK_SPAWN_PTY;
+	for (int i = 0; i < 3; i++)
+		found |= sp->fds[i] >= 0 && isatty(sp->fds[i]);
+	return found;
+}
+
 static int plan_process(struct job_request *req, struct job *job, struct sandlock_error *err)
 {
 	const struct policy *p = req->policy;
@@ -465,6 +474,7 @@ static int plan_process(struct job_request *req, struct job *job, struct sandloc
 	job->foreground = sp->flags & SANDLOCK_SPAWN_FOREGROUND;
 	job->pty = sp->flags & SANDLOCK_SPAWN_PTY;
 	job->report_stops = sp->flags & SANDLOCK_SPAWN_REPORT_STOPS;
+	job->new_session = p->net_ask && req->rung != RUNG_NONE && !has_terminal(sp);
 	job->pty_rows = sp->pty_rows;
 	job->pty_cols = sp->pty_cols;
 	job->no_core = p->no_coredump;

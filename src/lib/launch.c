@@ -279,8 +279,9 @@ int launch(struct job_request *req, struct sandlock_process **ret_process,
 {
 	struct job *job = NULL;
 	int r = supervision_plan(req, err);
-	if (r == 0)
-		r = job_build(req, &job, err);
+	if (r < 0)
+		return r;
+	r = job_build(req, &job, err);
 	if (r < 0)
 		return r;
 	struct sandlock_process *p = xnew(struct sandlock_process);

@@ -17,6 +17,8 @@
 #include "sandlock/sandlock.h"
 #include "sys/landlock.h"
 
+struct ask;
+struct ask_save;
 struct box;
 struct grant;
 struct job;
@@ -125,6 +127,8 @@ struct sandlock_process {
 	struct workspace *workspace;   /* owned; NULL: none */
 	struct sandlock_error landing; /* what became of it; code 0: nothing to tell */
 	struct live *live;	       /* its entry and control socket; NULL: none */
+	struct ask *ask;	       /* a reference to the box's; NULL: nobody is asked */
+	struct ask_save *ask_save;     /* owned; NULL: answers are not saved */
 };
 
 /* Fills ERR (may be NULL) and returns -CODE. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +16,9 @@
 #include "base/timestamp.h"
 #include "base/util.h"
 #include "base/value.h"
+#include "control/protocol.h"
 #include "control/server.h"
+#include "lib/questions.h"
 #include "lib/registry.h"
 #include "net/ports.h"
 #include "supervise/box.h"
@@ -146,11 +149,33 @@ static int answer_info(void *data, char **ret_json)
 	return 0;
 }
 
+static int answer_questions(void *data, char **ret_json)
+{
+	const struct live *l = data;
+	AUTO(value_free) struct value *list = questions_value(l->process);
+	*ret_json = json_write_compact(list);
+	return 0;
+}
+
+static int answer_answer(void *data, const struct value *args, char **ret_why)
+{
+	const struct live *l = data;
+	const struct value *id = args ? value_get(args, "id") : NULL;
+	const struct value *word = args ? value_get(args, "answer") : NULL;
+	if (!id || id->kind != VALUE_INT || !word || word->kind != VALUE_STRING) {
+		*ret_why = xstrdup("it takes id, a number, and answer, a string");
+		return -EINVAL;
+	}
+	return questions_answer(l->process, id->integer, word->str, ret_why);
+}
+
 static const struct control_ops ops = {
 	.config = answer_config,
 	.ports = answer_ports,
 	.info = answer_info,
 	.kill = answer_kill,
+	.questions = answer_questions,
+	.answer = answer_answer,
 };
 
 /* --- The whole ------------------------------------------------------------------------------ */
@@ -228,6 +253,17 @@ struct live *live_new(const struct live_spec *spec, struct strv *warnings)
 	return NULL;
 }
 
+/* Its supervisor makes its connections, and would be heard as the user. */
+static void close_to_sandbox(const struct live *l, int dir)
+{
+	struct box *box = l->process->box;
+	struct stat st;
+	if (!box || fstatat(dir, CONTROL_SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	__atomic_store_n(&box->control_dev, st.st_dev, __ATOMIC_RELAXED);
+	__atomic_store_n(&box->control_ino, st.st_ino, __ATOMIC_RELEASE);
+}
+
 /* A run that is over by now has taken its entry with it; whatever else fails, the run goes on. */
 static void become_visible(struct live *l)
 {
@@ -235,6 +271,7 @@ static void become_visible(struct live *l)
 	l->top_fd = util_close(l->top_fd);
 	if (dir < 0 || control_server_listen(l->server, dir) < 0)
 		return;
+	close_to_sandbox(l, dir);
 	fill_pids(l);
 	registry_write_pids(dir, &l->pids);
 }

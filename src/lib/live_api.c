@@ -286,7 +286,7 @@ static int find(const char *name, struct found *f, struct sandlock_error *err)
 }
 
 static int no_answer(const char *name, const struct found *f, const struct control_query *q,
-		     struct sandlock_error *err)
+		     const char *what, struct sandlock_error *err)
 {
 	if (q->result == -ETIMEDOUT)
 		return api_fail(err, SANDLOCK_E_TIMEOUT, ETIMEDOUT,
@@ -295,9 +295,9 @@ static int no_answer(const char *name, const struct found *f, const struct contr
 				name, f->pids.v[ROLE_SUPERVISOR].pid);
 	if (q->result == -EREMOTEIO)
 		return api_fail(err, SANDLOCK_E_INTERNAL, EREMOTEIO,
-				"inspect failed: sandbox '%s' says: %.256s", name, q->why);
+				"%s failed: sandbox '%s' says: %.256s", what, name, q->why);
 	return api_fail(err, SANDLOCK_E_INTERNAL, -q->result,
-			"inspect failed: sandbox '%s' cannot be asked: %s", name,
+			"%s failed: sandbox '%s' cannot be asked: %s", what, name,
 			strerror(-q->result));
 }
 
@@ -362,13 +362,50 @@ int sandlock_inspect(const char *name, const char *format, char **ret_text,
 		if (q[i].result == 0 && q[i].data->kind != VALUE_TABLE)
 			q[i].result = -EPROTO;
 		if (q[i].result < 0)
-			r = no_answer(name, &f, &q[i], err);
+			r = no_answer(name, &f, &q[i], "inspect", err);
 	}
 	if (r == 0)
 		*ret_text =
 			toml ? as_toml(q[0].data, q[1].data) : as_json(q[0].data, &q[1].data, full);
 	control_query_done(&q[0]);
 	control_query_done(&q[1]);
+	return r;
+}
+
+/* --- Questions ------------------------------------------------------------------------------ */
+
+int sandlock_questions(const char *name, char **ret_json, struct sandlock_error *err)
+{
+	AUTO(found_done) struct found f = {.dir_fd = -1, .entry_fd = -1};
+	int r = find(name, &f, err);
+	if (r < 0)
+		return r;
+	struct control_query q = {.dir_fd = f.entry_fd, .verb = CONTROL_QUESTIONS};
+	control_query_all(&q, 1, ANSWER_MS);
+	if (q.result == 0 && q.data->kind != VALUE_ARRAY)
+		q.result = -EPROTO;
+	if (q.result < 0)
+		r = no_answer(name, &f, &q, "answer", err);
+	else
+		*ret_json = json_write(q.data);
+	control_query_done(&q);
+	return r;
+}
+
+int sandlock_answer(const char *name, int id, const char *answer, struct sandlock_error *err)
+{
+	AUTO(found_done) struct found f = {.dir_fd = -1, .entry_fd = -1};
+	AUTO(value_free) struct value *args = value_new(VALUE_TABLE);
+	int r = find(name, &f, err);
+	if (r < 0)
+		return r;
+	value_table_put_take(args, "id", value_new_int(id));
+	value_table_put_take(args, "answer", value_new_string(answer ? answer : ""));
+	struct control_query q = {.dir_fd = f.entry_fd, .verb = CONTROL_ANSWER, .args = args};
+	control_query_all(&q, 1, ANSWER_MS);
+	if (q.result < 0)
+		r = no_answer(name, &f, &q, "answer", err);
+	control_query_done(&q);
 	return r;
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/util.h"
 #include "confine/job.h"
+#include "lib/ask_save.h"
 #include "lib/launch.h"
 #include "lib/lib_internal.h"
 #include "lib/live.h"
@@ -315,11 +316,14 @@ int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 		return r;
 	struct job_request req = {
 		.policy = p, .spawn = &sp, .caps = &policy->caps, .warnings = &policy->warnings};
+	struct ask_save *save = NULL;
 	r = workspace_open(p, sp.argv, &policy->warnings, &req.workspace, err);
 	if (r == 0)
 		r = workspace_check_stdio(req.workspace, p, sp.fds, err);
 	if (r == 0)
 		r = name_service_prepare(&req, err);
+	if (r == 0)
+		r = ask_save_open(p, &save, err);
 	if (r == 0)
 		r = spawn_best(policy, &req, ret_process, err);
 	resolver_free(req.resolver); /* unless it was handed over */
@@ -329,6 +333,9 @@ int sandlock_spawn(struct sandlock_policy *policy, struct sandlock_spawn *spawn,
 		(*ret_process)->workspace = req.workspace;
 	if (r < 0)
 		tell_failure(policy, &req, err);
+	else
+		(*ret_process)->ask_save = take_ptr(save);
+	ask_save_free(save);
 	if (r == 0 && spawn->struct_size >= sizeof(*spawn)) {
 		spawn->ret_pty = (*ret_process)->pty_fd;
 		(*ret_process)->pty_fd = -1;
@@ -660,6 +667,7 @@ void sandlock_process_free(struct sandlock_process *p)
 	supervision_done(p);
 	live_free(p->live);
 	workspace_free(p->workspace, true);
+	ask_save_free(p->ask_save);
 	util_close(p->keeper_pidfd);
 	util_close(p->ctl);
 	util_close(p->epoll_fd);

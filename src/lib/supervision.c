@@ -32,6 +32,7 @@
 #include "net/ports.h"
 #include "policy/filter.h"
 #include "policy/net_table.h"
+#include "supervise/ask.h"
 #include "supervise/grants.h"
 #include "supervise/places.h"
 #include "supervise/sock.h"
@@ -167,7 +168,7 @@ static void plan_network(struct job_request *req)
 	const struct policy *p = req->policy;
 	struct mediation *m = &req->mediation;
 	m->ping = net_policy_has(p, NET_ICMP);
-	m->udp = net_policy_has(p, NET_UDP) || net_policy_has_names(p) || m->ping;
+	m->udp = net_policy_has(p, NET_UDP) || net_policy_has_names(p) || m->ping || p->net_ask;
 	if (m->udp && !m->have_getfd) {
 		warn_add(req->warnings,
 			 "UDP and ping are refused here, although rules allow them: an "
@@ -319,7 +320,7 @@ static void on_box_event(void *data, const struct event *event)
 {
 	struct sandlock_process *p = data;
 	struct event copy = *event;
-	supervision_event(p, &copy, true);
+	supervision_event(p, &copy, event->error != 0);
 }
 
 /* What the filter would be without --explain, and what else --allow-metadata would open. */
@@ -381,6 +382,8 @@ static struct box *make_box(struct job_request *req, struct sandlock_process *p,
 		box->guard = sock_guard_new(box->policy);
 	if (box->policy->port_remap)
 		box->ports = ports_new();
+	if (box->policy->net_ask)
+		box->ask = ask_new(box->policy->ask_timeout_ms);
 	return box;
 }
 
@@ -424,6 +427,7 @@ int supervision_start(struct job_request *req, struct sandlock_process *p, int l
 				"The supervisor's loop cannot be started: %s", strerror(errno));
 	}
 	struct box *box = make_box(req, p, listener);
+	p->ask = ask_ref(box->ask);
 	free_found(p);
 	box_on_event(box, on_box_event, p);
 	int r = supervisor_add_take(p->sup, box);
@@ -528,6 +532,7 @@ void supervision_done(struct sandlock_process *p)
 		supervisor_free(p->sup);
 	p->sup = NULL;
 	free_found(p);
+	ask_unref(take_ptr(p->ask));
 	if (!p->report.live)
 		return;
 	event_log_done(&p->report.all);

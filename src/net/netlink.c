@@ -23,8 +23,9 @@
 enum {
 	REQUESTS_PER_STEP = 16,
 	NAME_TRIES = 8,
-	FIRST_FREE_PORT = 0xfffff000, /* where the kernel begins, too, downwards */
 };
+
+#define FIRST_FREE_PORT 0xfffff000U /* where the kernel begins, too, downwards */
 
 struct socket {
 	int fd; /* owned: our end; -1: free */

@@ -17,6 +17,9 @@
 #include "policy/net_table.h"
 #include "policy/policy.h"
 
+/* How long a question waits for its answer. */
+#define ASK_TIMEOUT_MS 30000
+
 /* Whether ID was given in a way that asks for something: no false switch, no empty list. */
 static bool asks(const struct builder *b, enum option_id id)
 {
@@ -332,6 +335,17 @@ static int fill_implied(const struct builder *b, struct policy *p, struct err *e
 	return r;
 }
 
+static void fill_ask(const struct builder *b, struct policy *p)
+{
+	const char *timeout = builder_text(b, OPT_ASK_TIMEOUT);
+
+	p->net_ask = builder_is_true(b, OPT_NET_ASK);
+	p->ask_save = copy_text(b, OPT_ASK_SAVE);
+	p->ask_timeout_ms = ASK_TIMEOUT_MS;
+	if (timeout)
+		number_parse_duration(timeout, &p->ask_timeout_ms, NULL);
+}
+
 static int fill_network(struct builder *b, struct policy *p, struct err *err)
 {
 	int r = fill_rules(b, OPT_NET_ALLOW, &p->net_allow, err);
@@ -347,6 +361,7 @@ static int fill_network(struct builder *b, struct policy *p, struct err *err)
 	if (r < 0)
 		return r;
 	p->lazy_dns = builder_is_true(b, OPT_NET_LAZY_DNS);
+	fill_ask(b, p);
 	if (p->no_supervisor)
 		keep_tcp(p);
 	for (size_t i = 0; i < b->settings[OPT_UNIX_ALLOW].n; i++) {

@@ -326,15 +326,28 @@ static const struct option table[OPT_COUNT] = {
 		.id = OPT_NET_ASK,
 		FLAG("net-ask"), KEY("network", "ask"), .api = "net_ask",
 		.type = OPTION_BOOL, .default_text = "false",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
-		.help = "ask about destinations that no rule knows",
+		.flags = OPTION_SUPERVISED, .conflicts = { OPT_NET_RATE, OPT_NET_MAX_BYTES },
+		.help = "ask before the command reaches a destination that no rule knows",
+		.detail = "sandlock answer NAME shows the question. So does the terminal if the command "
+			  "does not share it: with --pty, or where its standard streams are none. The "
+			  "call waits meanwhile; without an answer it is refused.",
+	},
+	[OPT_ASK_TIMEOUT] = {
+		.id = OPT_ASK_TIMEOUT,
+		FLAG("ask-timeout"), KEY("network", "ask_timeout"), .api = "ask_timeout",
+		.type = OPTION_DURATION, .metavar = "SECS", .default_text = "30",
+		.flags = OPTION_SUPERVISED, .needs = { OPT_NET_ASK },
+		.help = "how long a question of --net-ask waits for its answer",
 	},
 	[OPT_ASK_SAVE] = {
 		.id = OPT_ASK_SAVE,
 		FLAG("ask-save"), KEY("network", "ask_save"), .api = "ask_save",
 		.type = OPTION_PATH, .metavar = "FILE", .default_text = "not saved",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK, .needs = { OPT_NET_ASK },
-		.help = "save answers to --net-ask as rules in FILE",
+		.flags = OPTION_SUPERVISED, .needs = { OPT_NET_ASK },
+		.help = "save what answers to --net-ask allow for the run as rules in FILE",
+		.detail = "FILE is a profile in TOML, to be used with --profile-file, and is made where "
+			  "it does not exist; comments in it are lost. It must lie outside of what "
+			  "--fs-write names.",
 	},
 	[OPT_NET_RATE] = {
 		.id = OPT_NET_RATE,

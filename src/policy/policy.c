@@ -66,6 +66,7 @@ void policy_unref(struct policy *p)
 	free(p->cwd);
 	strv_done(&p->env);
 	free(p->name);
+	free(p->ask_save);
 	free(p->cpu_cores);
 	free_rules(&p->net_allow);
 	free_rules(&p->net_deny);

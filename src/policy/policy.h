@@ -130,7 +130,10 @@ struct policy {
 	 * What they mean together: net_table.h. A deny list alone has an allow rule for everything
 	 * else; LOOPBACK_ALL has its rules among them.
 	 */
-	bool lazy_dns; /* look names up at their first use */
+	bool lazy_dns;		 /* look names up at their first use */
+	bool net_ask;		 /* ask about destinations that no rule knows, */
+	uint64_t ask_timeout_ms; /* for so long; */
+	char *ask_save;		 /* answers for the run go there as well; NULL: nowhere */
 	struct net_rules net_allow;
 	struct net_rules net_deny;
 	struct port_set bind_allow; /* sorted, without overlap; may hold port 0 */

@@ -29,6 +29,7 @@ const struct subcommand subcommands[] = {
 	{"ps", "list the running sandboxes"},
 	{"inspect", "print the policy of a running sandbox"},
 	{"kill", "end a running sandbox"},
+	{"answer", "answer what a running sandbox asks"},
 	{"check", "try what this machine can enforce"},
 	{"profile", "list, show, check and delete profiles"},
 	{"complete-script", "print the completion script for a shell"},

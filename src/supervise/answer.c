@@ -154,8 +154,7 @@ void call_run(struct call *call)
 
 /* --- Refusals --------------------------------------------------------------------------------- */
 
-/* What the task's program calls itself; chosen by the sandbox. */
-static void read_program(const struct call *call, char *ret_name, size_t size)
+void call_program(const struct call *call, char *ret_name, size_t size)
 {
 	char path[40];
 	snprintf(path, sizeof(path), "/proc/%d/comm", call->tid);
@@ -165,14 +164,14 @@ static void read_program(const struct call *call, char *ret_name, size_t size)
 	ret_name[strcspn(ret_name, "\n")] = '\0';
 }
 
-struct verdict call_refuse(struct call *call, const struct refusal *refusal)
+void call_tell(struct call *call, const struct refusal *refusal)
 {
 	struct supervised *sv = supervised_of(call);
 	char program[64];
-	AUTO(buf_done) struct buf object = BUF_INIT(3 * EVENT_TEXT_MAX);
+	AUTO(buf_done) struct buf object = BUF_INIT((size_t)3 * EVENT_TEXT_MAX);
 	pthread_mutex_lock(&sv->event_lock);
 	if (sv->event_fn) {
-		read_program(call, program, sizeof(program));
+		call_program(call, program, sizeof(program));
 		buf_add_str(&object, refusal->object ? refusal->object : "");
 		if (refusal->resolved && !str_eq(refusal->resolved, refusal->object))
 			buf_printf(&object, " -> %s", refusal->resolved);
@@ -187,5 +186,10 @@ struct verdict call_refuse(struct call *call, const struct refusal *refusal)
 		sv->event_fn(sv->event_data, &e);
 	}
 	pthread_mutex_unlock(&sv->event_lock);
+}
+
+struct verdict call_refuse(struct call *call, const struct refusal *refusal)
+{
+	call_tell(call, refusal);
 	return verdict_errno(refusal->error);
 }

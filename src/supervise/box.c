@@ -9,6 +9,7 @@
 #include "net/ports.h"
 #include "net/resolver.h"
 #include "policy/policy.h"
+#include "supervise/ask.h"
 #include "supervise/places.h"
 #include "supervise/sock.h"
 
@@ -23,6 +24,7 @@ void box_release(struct box *box)
 	netlink_free(box->netlink);
 	resolver_free(box->resolver);
 	ports_unref(box->ports);
+	ask_unref(box->ask);
 	policy_unref((struct policy *)(uintptr_t)box->policy);
 	free(box->tmpdir);
 	strv_done(&box->layers);

@@ -13,6 +13,7 @@
 #include "policy/filter.h"
 #include "supervise/grants.h"
 
+struct ask;
 struct policy;
 struct task;
 struct names;
@@ -69,6 +70,9 @@ struct box {
 	struct filter_program open_filter;
 	char *tmpdir;	       /* private TMPDIR without the base, NULL: none */
 	struct places *places; /* owned; /proc and its like without the base, NULL: none */
+	struct ask *ask;       /* a reference: --net-ask; NULL: nobody is asked */
+	/* Its own control socket, which would answer for the user; 0: there is none yet. Atomic. */
+	uint64_t control_dev, control_ino;
 };
 
 /* Releases what BOX holds but its listener and itself. */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "policy/net_table.h"
 #include "policy/syscall.h"
 #include "sys/uapi.h"
 
@@ -33,6 +34,10 @@ struct call {
 	int wait_ms;
 	int64_t patience_ms;   /* atomic: how much longer than usual it may stay with a worker */
 	int64_t room_until_ms; /* the engine's: until when it waits for a worker's room */
+	/* ask.h: the destination that is asked about for it, and what was answered. */
+	struct net_point ask_point;
+	bool ask_wanted;
+	unsigned char ask_answer; /* enum ask_answer */
 };
 
 /* What becomes of the call. Zeroed: refused with EACCES. */
@@ -141,3 +146,7 @@ struct refusal {
 };
 /* Tells REFUSAL as an event and returns the verdict that goes with it. */
 struct verdict call_refuse(struct call *call, const struct refusal *refusal);
+/* Tells it alone. Without an errno it is news, and no refusal. */
+void call_tell(struct call *call, const struct refusal *refusal);
+/* What the task's program calls itself; chosen by the sandbox. "" if it is not known. */
+void call_program(const struct call *call, char *ret_name, size_t size);

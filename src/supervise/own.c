@@ -97,6 +97,7 @@ static bool add_children_of(struct pid_list *list, int task_dir, const char *tid
 	if (!f)
 		return fd == -ESRCH;
 	(void)take_fd(&fd);
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers */
 	while (fscanf(f, "%d", &pid) == 1)
 		add_pid(list, pid);
 	fclose(f);

@@ -166,7 +166,9 @@ struct verdict call_wait(struct call *call, const struct pending_op *op)
 		pthread_mutex_unlock(&sup->lock);
 	if (!room && copy.free)
 		copy.free(&copy);
-	return room ? (struct verdict){.answer = ANSWER_PENDING} : verdict_errno(EAGAIN);
+	if (!room)
+		return verdict_errno(EAGAIN);
+	return (struct verdict){.answer = ANSWER_PENDING};
 }
 
 /* --- Signals ---------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@
 #include "base/util.h"
 #include "policy/policy.h"
 #include "supervise/act.h"
+#include "supervise/ask.h"
 #include "supervise/box.h"
 #include "supervise/judge.h"
 #include "supervise/narrow.h"
@@ -161,6 +162,8 @@ struct verdict sock_to_worker(struct call *call)
 {
 	struct pending_op op = {
 		.resume = look_for_room, .fd = -1, .retry_ms = ROOM_MS, .interruptible = true};
+	if (ask_is_wanted(call))
+		return ask_wait(call);
 	if (call_may_work(call))
 		return (struct verdict){.answer = ANSWER_WORKER};
 	return call->on_worker ? verdict_errno(EAGAIN) : call_wait(call, &op);
@@ -196,6 +199,14 @@ static int path_allowed(struct call *call, const struct resolved *r)
 	return e < 0 ? e : grant != NULL;
 }
 
+/* Whoever speaks there is taken for the user, who may open the sandbox further. */
+static bool is_own_control(const struct box *box, const struct resolved *r)
+{
+	uint64_t ino = __atomic_load_n(&box->control_ino, __ATOMIC_ACQUIRE);
+	return ino && ino == r->ino &&
+	       __atomic_load_n(&box->control_dev, __ATOMIC_RELAXED) == r->dev;
+}
+
 /* Finds the socket with the task's rights and judges it: as path_allowed. */
 static int find_path(struct call *call, const char *path, struct resolved *ret)
 {
@@ -205,6 +216,8 @@ static int find_path(struct call *call, const char *path, struct resolved *ret)
 		r = resolve_path(call, AT_FDCWD, path, 0, ret);
 	if (r == 0 && (!S_ISSOCK(ret->mode) || ret->anonymous))
 		r = -ECONNREFUSED;
+	if (r == 0 && is_own_control(call->box, ret))
+		r = -EACCES;
 	return r < 0 ? r : path_allowed(call, ret);
 }
 

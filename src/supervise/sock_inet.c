@@ -14,6 +14,7 @@
 #include "base/util.h"
 #include "net/names.h"
 #include "policy/policy.h"
+#include "supervise/ask.h"
 #include "supervise/box.h"
 #include "supervise/sock.h"
 #include "supervise/sock_dns.h"
@@ -193,6 +194,41 @@ static bool judge_own(struct call *call, const struct net_point *point, struct s
 	return r == 0 || r == -ECONNREFUSED;
 }
 
+/* What an answer lets through is told; what it says of later calls is not told again. */
+static void tell_allowed(struct call *call, const char *op, const struct net_point *point)
+{
+	char object[NET_POINT_TEXT_MAX];
+	if (call->ask_answer == ASK_OPEN)
+		return;
+	net_point_format(point, object);
+	struct refusal news = {
+		.op = op,
+		.object = object,
+		.layer = "ask",
+		.rule = call->ask_answer == ASK_RUN ? "allowed for the run by an answer"
+						    : "allowed once by an answer",
+	};
+	call_tell(call, &news);
+}
+
+/* A destination that no rule knows. Unless it is allowed RET is the answer. */
+static bool judge_unknown(struct call *call, const char *op, const struct net_point *point,
+			  struct verdict *ret)
+{
+	switch (ask_judge(call, point)) {
+	case ASK_ALLOWS:
+		tell_allowed(call, op, point);
+		return true;
+	case ASK_WAITS:
+		*ret = (struct verdict){.answer = ANSWER_WORKER};
+		return false;
+	case ASK_REFUSES:
+		break;
+	}
+	refuse(call, op, point, NULL, ret);
+	return false;
+}
+
 /* LED: RET leads to a listener of the sandbox's own that it knows as POINT. */
 static bool judge_point(struct call *call, const char *op, const struct net_point *point, bool led,
 			struct sock_target *ret, struct verdict *ret_verdict)
@@ -202,7 +238,7 @@ static bool judge_point(struct call *call, const char *op, const struct net_poin
 	const char *names[NAMES_MAX];
 	struct net_names_view view = {names, find_names(call->box, point, names)};
 	bool allowed = false;
-	if (point->proto == NET_TCP && p->prot[PROT_NET_TCP] == PROT_DISABLED &&
+	if (point->proto == NET_TCP && p->prot[PROT_NET_TCP] == PROT_DISABLED && !p->net_ask &&
 	    net_policy_tcp_by_port(p))
 		return true;
 	struct net_judgement j = net_table_judge(&table, point, &view);
@@ -216,6 +252,8 @@ static bool judge_point(struct call *call, const char *op, const struct net_poin
 		ret->probe = true;
 		return true;
 	}
+	if (!j.rule)
+		return judge_unknown(call, op, point, ret_verdict);
 	refuse(call, op, point, j.rule, ret_verdict);
 	return false;
 }

@@ -42,6 +42,7 @@ static bool read_address(const char *text, bool v6, uint8_t *ret_addr)
 	size_t words = v6 ? 4 : 1;
 	for (size_t i = 0; i < words; i++) {
 		unsigned int word = 0;
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel writes this number */
 		if (sscanf(text + 8 * i, "%8x", &word) != 1)
 			return false;
 		memcpy(ret_addr + 4 * i, &word, sizeof(word));
@@ -75,10 +76,12 @@ static void read_line(void *data, const char *line)
 	unsigned long long inode = 0;
 	unsigned int port = 0;
 	uint8_t addr[16] = {0};
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers */
 	if (sscanf(line, " %*[^:]: %47s %*s %x %*s %*s %*s %*s %*s %llu", local, &state, &inode) !=
 	    3)
 		return;
 	const char *colon = strchr(local, ':');
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes this number */
 	if (!colon || sscanf(colon, ":%4x", &port) != 1 || port != s->point->port)
 		return;
 	if (s->point->proto == NET_TCP && state != TCP_LISTEN_STATE)

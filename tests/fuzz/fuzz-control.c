@@ -33,7 +33,15 @@ static int do_nothing(void *data)
 	return 0;
 }
 
-static const struct control_ops ops = {give_text, give_text, give_text, do_nothing};
+static int look_at(void *data, const struct value *args, char **ret_why)
+{
+	(void)data;
+	*ret_why = args ? json_write_compact(args) : xstrdup("nothing");
+	return -EINVAL;
+}
+
+static const struct control_ops ops = {give_text,  give_text, give_text,
+				       do_nothing, give_text, look_at};
 
 /* What is there of the reply is one frame, whole, that the asking side understands. */
 static void check_reply(const char *text, size_t len)
@@ -82,7 +90,8 @@ static void check_texts(const uint8_t *data, size_t size)
 	auto_free char *why = NULL;
 	auto_free char *refusal = NULL;
 	enum control_verb verb = CONTROL_VERB_COUNT;
-	int r = control_request_parse((const char *)data, size, &verb, &why);
+	AUTO(value_free) struct value *args = NULL;
+	int r = control_request_parse((const char *)data, size, &verb, &args, &why);
 	assert(r == 0 ? verb < CONTROL_VERB_COUNT && !why : r == -EINVAL && why);
 	r = control_reply_parse((const char *)data, size, &value, &refusal);
 	assert(r == 0 ? value != NULL : r == -EPROTO || (r == -EREMOTEIO && refusal));

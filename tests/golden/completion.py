@@ -52,7 +52,7 @@ def test_bash(directory):
         return
     bash = Bash(directory, path)
     expect(bash.complete("sandlock", ""),
-           ["run", "ps", "inspect", "kill", "check", "profile", "complete-script", "--help",
+           ["run", "ps", "inspect", "kill", "answer", "check", "profile", "complete-script", "--help",
             "--version"], "subcommands")
     expect(bash.complete("sandlock", "pro"), ["profile"], "subcommand prefix")
     expect(bash.complete("sandlock", "run", "--fs-re"), ["--fs-read", "--fs-read-if-exists"],
@@ -109,7 +109,7 @@ def test_fish(directory):
         return [line.split("\t")[0] for line in done.stdout.decode().splitlines()]
 
     expect(sorted(complete("sandlock ")),
-           ["check", "complete-script", "inspect", "kill", "profile", "ps", "run"],
+           ["answer", "check", "complete-script", "inspect", "kill", "profile", "ps", "run"],
            "fish: subcommands")
     expect(complete("sandlock run --fs-re"), ["--fs-read", "--fs-read-if-exists"], "fish: flags")
     expect(complete("sandlock run --view "), ["auto", "namespace", "notify"], "fish: words")

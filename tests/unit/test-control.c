@@ -70,7 +70,19 @@ static int count_kill(void *data)
 	return 0;
 }
 
-static const struct control_ops ops = {give_config, fail_ports, give_info, count_kill};
+/* Answers nothing but {"id":7}, and says why. */
+static int take_answer(void *data, const struct value *args, char **ret_why)
+{
+	const struct value *id = args ? value_get(args, "id") : NULL;
+	(void)data;
+	if (id && id->kind == VALUE_INT && id->integer == 7)
+		return 0;
+	*ret_why = xstrdup("it is not 7");
+	return -EINVAL;
+}
+
+static const struct control_ops ops = {give_config, fail_ports, give_info,
+				       count_kill,  give_info,	take_answer};
 
 static int setup_dir(void **state)
 {
@@ -197,12 +209,16 @@ static void test_own_requests(void **state)
 		size_t len = 0;
 		enum control_verb verb = CONTROL_VERB_COUNT;
 		auto_free char *why = NULL;
-		auto_free char *text = control_request_text((enum control_verb)i, &len);
+		AUTO(value_free) struct value *args = NULL;
+		AUTO(value_free) struct value *in = value_new(VALUE_TABLE);
+		value_table_put_take(in, "id", value_new_int(7));
+		auto_free char *text = control_request_text((enum control_verb)i, in, &len);
 		assert_int_equal(control_get_length(text), len - CONTROL_HEADER);
 		assert_int_equal(control_request_parse(text + CONTROL_HEADER, len - CONTROL_HEADER,
-						       &verb, &why),
+						       &verb, &args, &why),
 				 0);
 		assert_int_equal(verb, i);
+		assert_int_equal(value_get(args, "id")->integer, 7);
 	}
 }
 
@@ -231,10 +247,12 @@ static void test_bad_requests(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		enum control_verb verb;
+		struct value *args = NULL;
 		auto_free char *why = NULL;
-		assert_int_equal(
-			control_request_parse(rows[i].text, strlen(rows[i].text), &verb, &why),
-			-EINVAL);
+		assert_int_equal(control_request_parse(rows[i].text, strlen(rows[i].text), &verb,
+						       &args, &why),
+				 -EINVAL);
+		assert_null(args);
 		assert_non_null(why);
 		if (!str_starts(why, rows[i].why))
 			assert_string_equal(why, rows[i].why);
@@ -290,6 +308,12 @@ static void test_verbs(void **state)
 	expect_reply(f, fd, "{\"v\":1,\"ok\":true,\"data\":{}}");
 	assert_int_equal(f->kills, 1);
 	fd = dial(f);
+	say_frame(fd, "{\"v\":1,\"verb\":\"answer\",\"args\":{\"id\":7}}");
+	expect_reply(f, fd, "{\"v\":1,\"ok\":true,\"data\":{}}");
+	fd = dial(f);
+	say_frame(fd, "{\"v\":1,\"verb\":\"answer\"}");
+	expect_reply(f, fd, "{\"v\":1,\"ok\":false,\"err\":\"answer failed: it is not 7\"}");
+	fd = dial(f);
 	say_frame(fd, "{\"v\":1,\"verb\":\"x\"}");
 	expect_reply(f, fd, "{\"v\":1,\"ok\":false,\"err\":\"unknown verb: x\"}");
 	assert_int_equal(control_server_timeout_ms(f->server), -1);
@@ -299,7 +323,7 @@ static void test_drops(void **state)
 {
 	struct fixture *f = *state;
 	size_t len = 0;
-	auto_free char *text = control_request_text(CONTROL_INFO, &len);
+	auto_free char *text = control_request_text(CONTROL_INFO, NULL, &len);
 	int fd = dial(f);
 	for (size_t i = 0; i < len; i++) {
 		assert_true(i == 0 || control_server_timeout_ms(f->server) >= 0);

@@ -122,11 +122,11 @@ struct verdict handle_bind(struct call *call)
 	if (!sock_proto(&info))
 		return verdict_errno(EPERM);
 	r = sock_addr_read(call, call_arg(call, 1), call_int(call, 2), &asked);
-	if (r == 0)
-		r = read_address(&info, &asked, &point);
 	if (r == -ESRCH)
 		return (struct verdict){.answer = ANSWER_GONE};
-	if (r < 0)
+	if (r == 0)
+		r = read_address(&info, &asked, &point);
+	if (r)
 		return verdict_errno(-r);
 	if (!may_bind(call->box->policy, &point))
 		return refuse(call, &asked, &point);

@@ -157,7 +157,7 @@ static struct verdict find_source(struct call *call, int fd, const struct sock_i
 		return verdict_errno(errno);
 	if (!sock_ids_begin(call->box, &ids))
 		return verdict_errno(EACCES);
-	connect(fd, &none.sa, none.len);
+	(void)connect(fd, &none.sa, none.len);
 	source.sin6_port = 0; /* at the same place in both families */
 	int r = getsockname(fd, (struct sockaddr *)&own, &own_len);
 	if (r == 0 && !own.sin6_port)

@@ -408,8 +408,9 @@ static struct verdict try_worker(struct call *call, struct pending_op *op, bool 
 static struct verdict to_worker(struct call *call)
 {
 	struct pending_op op = {.fd = -1, .resume = try_worker, .retry_ms = 1};
-	return call_may_work(call) ? (struct verdict){.answer = ANSWER_WORKER}
-				   : call_wait(call, &op);
+	if (call_may_work(call))
+		return (struct verdict){.answer = ANSWER_WORKER};
+	return call_wait(call, &op);
 }
 
 struct verdict handle_open(struct call *call)

@@ -278,7 +278,9 @@ static struct verdict resume(struct call *call, struct pending_op *op, bool time
 		return verdict_errno(EAGAIN);
 	int r = sock_info_get(op->fd, &info);
 	int64_t n = r < 0 ? r : receive_call(call, op->fd, info.domain);
-	return n == -EAGAIN ? (struct verdict){.answer = ANSWER_PENDING} : answer(n);
+	if (n == -EAGAIN)
+		return (struct verdict){.answer = ANSWER_PENDING};
+	return answer(n);
 }
 
 struct verdict handle_recv(struct call *call)

@@ -52,6 +52,13 @@ static bool judge(struct call *call, struct send_op *op, struct verdict *ret)
 	return allowed;
 }
 
+static struct verdict failed(int r)
+{
+	if (r == -ESRCH)
+		return (struct verdict){.answer = ANSWER_GONE};
+	return verdict_errno(-r);
+}
+
 /* Reads the next message of sendmmsg, or the one of the others. */
 static bool load(struct call *call, struct send_op *op, struct verdict *ret)
 {
@@ -60,7 +67,7 @@ static bool load(struct call *call, struct send_op *op, struct verdict *ret)
 		r = msg_read(call, op->vector + (uint64_t)op->done * MSG_MHEADER_SIZE, &op->msg);
 	op->loaded = r == 0;
 	if (r < 0)
-		*ret = r == -ESRCH ? (struct verdict){.answer = ANSWER_GONE} : verdict_errno(-r);
+		*ret = failed(r);
 	return r == 0 && judge(call, op, ret);
 }
 
@@ -244,7 +251,7 @@ struct verdict handle_send(struct call *call)
 	if (r == 0)
 		r = check_flags(op->flags);
 	if (r < 0)
-		return r == -ESRCH ? (struct verdict){.answer = ANSWER_GONE} : verdict_errno(-r);
+		return failed(r);
 	if (op->many && !op->n)
 		return verdict_value(0);
 	if ((op->msg.total > LOOP_BYTES || op->n > LOOP_MESSAGES) && !call->on_worker)

@@ -65,7 +65,7 @@ static long limit_by_real_ids(const struct box *box, pid_t pid, int resource,
 
 static struct verdict set_limit(struct call *call, pid_t pid)
 {
-	struct rlimit64 wanted;
+	struct rlimit64 wanted = {0};
 	struct rlimit64 old = {0};
 	int resource = call_int(call, 1);
 	struct rlimit64 *new = call_arg(call, 2) ? &wanted : NULL;
