@@ -197,17 +197,28 @@ void ask_terminal_update(struct ask_terminal *t, struct sandlock_process *proces
 
 /* --- Answers -------------------------------------------------------------------------------- */
 
+/* "WORD NUMBER", with blanks around. NULL: it is not the one that is shown. */
+static const char *parse_line(struct ask_terminal *t)
+{
+	char *word = t->line + strspn(t->line, " ");
+	char *behind = word + strcspn(word, " ");
+	char *end = NULL;
+	long id = strtol(behind, &end, 10);
+	if (end == behind || end[strspn(end, " ")] || id != t->shown)
+		return NULL;
+	*behind = '\0';
+	return word;
+}
+
 static void take_line(struct ask_terminal *t, struct sandlock_process *process)
 {
 	AUTO(buf_done) struct buf b = BUF_INIT(8192);
 	struct sandlock_error err = {0};
-	char word[8] = "";
-	char end = 0;
-	int id = 0;
 	t->line[t->len] = '\0';
 	t->len = 0;
-	if (sscanf(t->line, " %7s %d %c", word, &id, &end) == 2 && id == t->shown) {
-		int r = sandlock_process_answer(process, id, word, &err);
+	const char *word = parse_line(t);
+	if (word) {
+		int r = sandlock_process_answer(process, t->shown, word, &err);
 		if (r == 0) {
 			hide(t, NULL);
 			return;

@@ -29,11 +29,12 @@ struct event {
 	const char *program; /* name of the program, from the sandbox */
 	const char *op;	     /* what it tried: "open", "connect", "time-out" */
 	const char *object;  /* on what: a path, an address, a limit; from the sandbox */
-	const char *layer; /* what refused: "landlock", "seccomp", "supervisor", "limit", "start" */
-	const char *rule;  /* the rule that decided, in words: "no read grant covers it" */
-	const char *allow; /* the flag that would allow it: "--fs-read /etc/hosts" */
-	int error;	   /* positive errno that the caller got; 0: none */
-	uint64_t count;	   /* how often, at least 1; 0 counts as 1 */
+	const char *layer;   /* what refused: "landlock", "seccomp", "supervisor", "limit", "start";
+				"ask": a question of --net-ask, or what an answer let through */
+	const char *rule;    /* the rule that decided, in words: "no read grant covers it" */
+	const char *allow;   /* the flag that would allow it: "--fs-read /etc/hosts" */
+	int error;	     /* positive errno that the caller got; 0: none */
+	uint64_t count;	     /* how often, at least 1; 0 counts as 1 */
 };
 
 /*

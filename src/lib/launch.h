@@ -120,6 +120,9 @@ struct sandlock_process {
 	struct supervisor_guest *guests[3];
 	struct resolver *resolver; /* the box's, NULL: none */
 	struct supervisor_guest *resolver_guest;
+	struct net_relay *relay; /* the box's, NULL: none */
+	struct supervisor_guest *relay_guest;
+	uint64_t net_max_bytes;
 	struct grant *found; /* of each rule; PATH is NULL where nothing was found */
 	size_t n_found;
 	struct sock_table *socks; /* owned: paths of --unix-allow, found before the start */

@@ -28,6 +28,7 @@
 #include "lib/call_reason.h"
 #include "lib/loop_thread.h"
 #include "lib/name_service.h"
+#include "lib/relay_service.h"
 #include "lib/workspace.h"
 #include "net/ports.h"
 #include "policy/filter.h"
@@ -179,6 +180,8 @@ static void plan_network(struct job_request *req)
 		m->notify |= FILTER_NOTIFY_RECV | FILTER_NOTIFY_OPEN;
 	if ((m->udp || p->bind_allow.any) && !net_policy_bind_open(p))
 		m->notify |= FILTER_NOTIFY_BIND;
+	if (net_policy_limits(p))
+		m->notify |= FILTER_NOTIFY_PEERNAME;
 	if (p->port_remap)
 		m->notify |= FILTER_NOTIFY_BIND | FILTER_NOTIFY_PEERNAME |
 			     (m->udp ? FILTER_NOTIFY_RECV : 0);
@@ -430,14 +433,23 @@ int supervision_start(struct job_request *req, struct sandlock_process *p, int l
 	p->ask = ask_ref(box->ask);
 	free_found(p);
 	box_on_event(box, on_box_event, p);
-	int r = supervisor_add_take(p->sup, box);
+	int r = relay_service_make(box);
+	if (r < 0) {
+		box_free(box);
+		return api_fail(err, SANDLOCK_E_LIMIT, -r,
+				"The limits of the network cannot be enforced: %s", strerror(-r));
+	}
+	r = supervisor_add_take(p->sup, box);
 	if (r < 0)
 		return api_fail(err, SANDLOCK_E_LIMIT, -r, "The sandbox cannot be supervised: %s",
 				strerror(-r));
 	p->box = box;
 	r = name_service_start(p, box);
+	if (r == 0)
+		r = relay_service_start(p, box);
 	return r < 0 ? api_fail(err, SANDLOCK_E_LIMIT, -r,
-				"The resolver of the sandbox cannot be started: %s", strerror(-r))
+				"The network services of the sandbox cannot be started: %s",
+				strerror(-r))
 		     : 0;
 }
 
@@ -448,6 +460,7 @@ void supervision_stop(struct sandlock_process *p)
 		p->guests[i] = NULL;
 	}
 	name_service_stop(p);
+	relay_service_stop(p);
 	if (p->box && p->workspace) {
 		bool idle = supervisor_drain(p->sup, p->box, DRAIN_MS);
 		if (!idle || __atomic_load_n(&p->box->torn, __ATOMIC_RELAXED))

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/util.h"
+#include "net/relay.h"
 #include "net/resolver_internal.h"
 
 #define HOSTS_TTL      60 /* of what the host's own file says */
@@ -339,6 +340,8 @@ int request_handle(struct resolver *r, const uint8_t *data, size_t n, const stru
 	int parsed = dns_query_parse(data, n, &query);
 	if (parsed < 0)
 		return parsed;
+	if (r->relay && !net_relay_count(r->relay, n))
+		return -EDQUOT;
 	unsigned int rcode = check(&query, parsed);
 	if (rcode == DNS_NOERROR && !dns_name_text(&query.question.name, name))
 		rcode = DNS_REFUSED;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "net/relay.h"
 #include "net/resolver_internal.h"
 
 enum {
@@ -105,6 +106,13 @@ void resolver_on_refused(struct resolver *r, resolver_refused_fn fn, void *data)
 	pthread_mutex_lock(&r->lock);
 	r->refused = fn;
 	r->refused_data = data;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void resolver_set_relay(struct resolver *r, struct net_relay *relay)
+{
+	pthread_mutex_lock(&r->lock);
+	r->relay = relay;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -418,6 +426,8 @@ bool resolver_original(struct resolver *r, int domain, const union inet_addr *fr
 
 void asker_reply(struct resolver *r, const struct asker *asker, const uint8_t *data, size_t n)
 {
+	if (r->relay && !net_relay_count(r->relay, n))
+		return;
 	if (asker->connection)
 		tcp_reply(r, asker->connection, data, n);
 	else if (asker->fd >= 0)

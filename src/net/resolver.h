@@ -32,6 +32,10 @@ struct names *resolver_names(struct resolver *r);
 typedef void (*resolver_refused_fn)(void *data, const char *name, const char *address);
 void resolver_on_refused(struct resolver *r, resolver_refused_fn fn, void *data);
 
+/* What it hears and answers is counted by RELAY (borrowed): when that says no, it is silent. */
+struct net_relay;
+void resolver_set_relay(struct resolver *r, struct net_relay *relay);
+
 /* Readable when resolver_step has work; borrowed. */
 int resolver_fd(const struct resolver *r);
 /* DATA: the resolver. Returns the ms after which it wants to be called in any case, -1: none. */

@@ -74,8 +74,9 @@ struct resolver {
 	struct lookup **lookups_end;
 	size_t n_lookups;
 	size_t n_running;
-	int64_t refresh_ms; /* when denied names are looked up again; 0: not yet set */
-	size_t n_starting;  /* look-ups of the start that are not answered yet */
+	int64_t refresh_ms;	 /* when denied names are looked up again; 0: not yet set */
+	size_t n_starting;	 /* look-ups of the start that are not answered yet */
+	struct net_relay *relay; /* borrowed: counts what is said; NULL: nobody does */
 	resolver_refused_fn refused;
 	void *refused_data;
 	uint8_t out[DNS_MESSAGE_MAX]; /* a message being made */

@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "policy/builder.h"
 #include "policy/filter.h"
+#include "policy/net_limits.h"
 #include "policy/net_rule.h"
 #include "policy/net_table.h"
 #include "policy/policy.h"
@@ -358,6 +359,8 @@ static int fill_network(struct builder *b, struct policy *p, struct err *err)
 		r = fill_ports(b, OPT_NET_DENY_BIND, &p->bind_deny, err);
 	if (r == 0)
 		r = fill_implied(b, p, err);
+	if (r == 0)
+		r = net_limits_fill(b, p, err);
 	if (r < 0)
 		return r;
 	p->lazy_dns = builder_is_true(b, OPT_NET_LAZY_DNS);

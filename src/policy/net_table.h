@@ -72,5 +72,7 @@ bool net_policy_tcp_by_port(const struct policy *p);
 bool net_policy_may_bind(const struct policy *p, uint16_t port);
 /* Whether every port may be bound, so that nobody needs to look. */
 bool net_policy_bind_open(const struct policy *p);
+/* Whether --net-rate or --net-max-bytes was given. */
+bool net_policy_limits(const struct policy *p);
 /* Whether any port at all may be bound. */
 bool net_policy_has_bind(const struct policy *p);

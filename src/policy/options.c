@@ -353,15 +353,28 @@ static const struct option table[OPT_COUNT] = {
 		.id = OPT_NET_RATE,
 		FLAG("net-rate"), KEY("network", "rate"), .api = "net_rate",
 		.type = OPTION_WORDS, .metavar = "RULE=SIZE/s", .default_text = "no limit",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
+		.flags = OPTION_SUPERVISED,
+		.conflicts = { OPT_NET_ALLOW_BIND, OPT_NET_DENY_BIND, OPT_PORT_REMAP },
 		.help = "limit the data rate of connections that match RULE",
+		.detail = "RULE is written as for --net-allow and stands for TCP connections that the "
+			  "command makes; all of them together share SIZE, both ways. They go through "
+			  "sandlock, so that a sender that is too fast is held up. Rules of --net-allow "
+			  "that name no protocol then grant TCP only, unless RULE begins with tcp://. "
+			  "A host name as RULE holds only where --net-allow has names alone.",
 	},
 	[OPT_NET_MAX_BYTES] = {
 		.id = OPT_NET_MAX_BYTES,
 		FLAG("net-max-bytes"), KEY("network", "max_bytes"), .api = "net_max_bytes",
 		.type = OPTION_SIZE, .metavar = "SIZE", .default_text = "no limit",
-		.flags = OPTION_SUPERVISED, .later = LATER_NETWORK,
+		.flags = OPTION_SUPERVISED,
+		.conflicts = { OPT_NET_ALLOW_BIND, OPT_NET_DENY_BIND, OPT_PORT_REMAP },
 		.help = "limit what the sandbox sends and receives altogether",
+		.detail = "What its TCP connections carry, both ways, and its look-ups of names. When it "
+			  "is used up the connections are reset, and new ones fail with EDQUOT. Not "
+			  "another byte is passed on; the kernel may have taken up to 256 KiB more from "
+			  "each peer, which the command never sees. Rules of --net-allow that name no "
+			  "protocol then grant TCP only. What the command is handed already connected is "
+			  "not counted.",
 	},
 	[OPT_PORT_REMAP] = {
 		.id = OPT_PORT_REMAP,

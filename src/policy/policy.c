@@ -70,6 +70,9 @@ void policy_unref(struct policy *p)
 	free(p->cpu_cores);
 	free_rules(&p->net_allow);
 	free_rules(&p->net_deny);
+	for (size_t i = 0; i < p->n_net_rates; i++)
+		net_rule_done(&p->net_rates[i].rule);
+	free(p->net_rates);
 	port_set_done(&p->bind_allow);
 	port_set_done(&p->bind_deny);
 	strv_done(&p->unix_allow);

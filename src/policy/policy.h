@@ -81,6 +81,14 @@ struct net_rules {
 	size_t n;
 };
 
+enum { NET_RATES_MAX = 32 };
+
+/* --net-rate: all connections that RULE matches share it. */
+struct net_rate {
+	struct net_rule rule;
+	uint64_t per_second; /* bytes, both ways */
+};
+
 struct policy {
 	unsigned int refs;
 	uint64_t set[4]; /* bit per enum option_id */
@@ -139,6 +147,9 @@ struct policy {
 	struct port_set bind_allow; /* sorted, without overlap; may hold port 0 */
 	struct port_set bind_deny;
 	enum policy_loopback loopback;
+	struct net_rate *net_rates;
+	size_t n_net_rates;
+	uint64_t net_max_bytes; /* 0: no limit */
 	bool port_remap;	/* a bound port may have another number outside */
 	bool unix_allow_all;	/* --unix-allow '*' */
 	struct strv unix_allow; /* sockets, and directories of such: absolute, normal paths */

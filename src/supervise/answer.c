@@ -26,6 +26,10 @@ void call_done(struct call *call)
 	for (size_t i = 0; i < call->n_fds; i++)
 		util_close(call->fds[i]);
 	call->n_fds = 0;
+	if (call->free_kept)
+		call->free_kept(call->kept);
+	call->free_kept = NULL;
+	call->kept = NULL;
 	if (!call->pidfd_kept)
 		util_close(call->pidfd);
 	call->pidfd = -1;
@@ -40,6 +44,8 @@ void call_move(struct call *to, struct call *from)
 		to->pidfd = -1;
 	to->pidfd_kept = from->pidfd_kept = false;
 	from->n_fds = 0;
+	from->kept = NULL;
+	from->free_kept = NULL;
 	from->pidfd = -1;
 }
 

@@ -200,7 +200,7 @@ static struct verdict resume(struct call *call, struct pending_op *op, bool time
 static void describe(struct call *call, struct ask_question *ret)
 {
 	const struct box *box = call->box;
-	const char *names[NAMES_MAX];
+	const char *names[NAMES_MAX] = {NULL};
 	const struct net_point *p = &call->ask_point;
 	*ret = (struct ask_question){.point = *p, .pid = call->tid};
 	snprintf(ret->op, sizeof(ret->op), "%s", call->row->name);

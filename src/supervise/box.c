@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "net/netlink.h"
 #include "net/ports.h"
+#include "net/relay.h"
 #include "net/resolver.h"
 #include "policy/policy.h"
 #include "supervise/ask.h"
@@ -23,6 +24,7 @@ void box_release(struct box *box)
 	sock_guard_free(box->guard);
 	netlink_free(box->netlink);
 	resolver_free(box->resolver);
+	net_relay_free(box->relay);
 	ports_unref(box->ports);
 	ask_unref(box->ask);
 	policy_unref((struct policy *)(uintptr_t)box->policy);

@@ -20,6 +20,7 @@ struct names;
 struct netlink;
 struct ports;
 struct places;
+struct net_relay;
 struct resolver;
 struct sock_guard;
 struct sock_table;
@@ -33,6 +34,7 @@ struct box {
 	struct sock_table *socks;  /* owned (sock.h) */
 	struct sock_guard *guard;  /* owned (sock.h): of UDP ports; NULL: none is needed */
 	struct ports *ports;	   /* a reference: --port-remap; NULL: no ports of its own */
+	struct net_relay *relay;   /* owned (net/relay.h); NULL: no data is limited */
 	struct netlink *netlink;   /* owned; made with the first socket; NULL: none yet */
 	unsigned int notify;	   /* enum filter_notify bits: what is mediated */
 	struct resolver *resolver; /* owned (net/resolver.h); NULL: no rule has a name */

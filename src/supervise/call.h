@@ -32,8 +32,10 @@ struct call {
 	/* A handler's own, kept while the call waits and is run again; 0 at first. */
 	int64_t wait_deadline_ms;
 	int wait_ms;
-	int64_t patience_ms;   /* atomic: how much longer than usual it may stay with a worker */
-	int64_t room_until_ms; /* the engine's: until when it waits for a worker's room */
+	int64_t patience_ms; /* atomic: how much longer than usual it may stay with a worker */
+	void *kept;
+	void (*free_kept)(void *kept); /* NULL: nothing is kept */
+	int64_t room_until_ms;	       /* the engine's: until when it waits for a worker's room */
 	/* ask.h: the destination that is asked about for it, and what was answered. */
 	struct net_point ask_point;
 	bool ask_wanted;

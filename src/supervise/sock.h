@@ -31,6 +31,7 @@ struct sock_target {
 	struct sock_addr addr;
 	int path_fd; /* owned: O_PATH of the socket's file, which ADDR names through /proc; -1 */
 	int hold_fd; /* owned: copy of the own socket there, which keeps its name or port; -1 */
+	bool direct; /* not to be counted or paced: it leads to the resolver here */
 	bool probe;  /* UDP: only the source address may be found out (connect.c) */
 };
 
@@ -56,6 +57,8 @@ bool sock_judge(struct call *call, const char *op, const struct sock_info *info,
  * barred it is one that was made here (sock_table). Negative errno.
  */
 int sock_copy(struct call *call, int number);
+/* FD is connected: held here, it would not end for its peer when the task closes its own. */
+void sock_forget(const struct box *box, int fd);
 /* The number in "socket:[N]", what a link to a socket shows. */
 bool sock_link_inode(const char *link, uint64_t *ret_inode);
 /* ANSWER_WORKER of a whole call: has it run again on a worker; waits for room there, so that a

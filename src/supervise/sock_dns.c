@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "net/relay.h"
 #include "net/resolver.h"
 #include "policy/policy.h"
 #include "supervise/box.h"
@@ -54,12 +55,17 @@ bool sock_dns_lead(struct call *call, const struct sock_info *info, struct sock_
 		return false;
 	}
 	memcpy(&asked, &t->addr.storage, sizeof(asked));
-	int r = resolver_redirect(call->box->resolver, call->fds[0], info->domain, &asked, &here,
-				  &len);
+	int r = call->box->relay ? net_relay_check(call->box->relay) : 0;
+	if (r == -EDQUOT) {
+		*ret_verdict = verdict_errno(EDQUOT);
+		return false;
+	}
+	r = resolver_redirect(call->box->resolver, call->fds[0], info->domain, &asked, &here, &len);
 	if (r < 0) {
 		*ret_verdict = verdict_errno(-r);
 		return false;
 	}
+	t->direct = true;
 	t->addr = (struct sock_addr){.len = len};
 	memcpy(&t->addr.storage, &here, len);
 	return true;

@@ -21,6 +21,8 @@
 enum {
 	INSNS_MAX = BPF_MAXINSNS,
 	INSNS_PER_RANGE = 3,
+	IP4_SOURCE_AT = 12,
+	IP6_SOURCE_AT = 8,
 	PORT_AT = 2, /* of the destination, in the header of UDP, where the data begins */
 };
 
@@ -48,6 +50,30 @@ static bool is_open(const struct policy *p, struct port_range chosen, uint32_t p
 	return (port >= chosen.lo && port <= chosen.hi) || net_policy_may_bind(p, (uint16_t)port);
 }
 
+/* By the header before the one that the filter starts at. Nothing on a wire has such a source. */
+static void add_loopback_only(struct sock_guard *g)
+{
+	static const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)SKF_NET_OFF),
+		BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 6, 3, 0),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)SKF_NET_OFF + IP4_SOURCE_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 127, 10, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)SKF_NET_OFF + IP6_SOURCE_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 6),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)SKF_NET_OFF + IP6_SOURCE_AT + 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)SKF_NET_OFF + IP6_SOURCE_AT + 8),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)SKF_NET_OFF + IP6_SOURCE_AT + 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(code); i++)
+		g->v[g->n++] = code[i];
+}
+
 /* Jumps reach 255 instructions only: each range has its own way out. */
 static bool add_range(struct sock_guard *g, uint32_t lo, uint32_t hi)
 {
@@ -64,6 +90,8 @@ struct sock_guard *sock_guard_new(const struct policy *p)
 	struct sock_guard *g = xnew(struct sock_guard);
 	struct port_range chosen = chosen_ports();
 	bool fits = true;
+	if (p->net_max_bytes)
+		add_loopback_only(g);
 	g->v[g->n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_H | BPF_ABS, PORT_AT);
 	for (uint32_t port = 1; port <= 65535; port++) {
 		uint32_t lo = port;

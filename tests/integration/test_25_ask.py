@@ -353,6 +353,48 @@ def socket_at(runtime, path):
     return s
 
 
+@pytest.mark.parametrize("mode", SUPERVISED)
+@pytest.mark.parametrize("call", ["connect", "sendto"])
+def test_7_an_address_that_changes_is_asked_about_anew(runtime, mode, call):
+    """The answer is about what was shown, not about what lies there when it comes."""
+    text = HEAD + """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+a, b, kind = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+where = ctypes.create_string_buffer(struct.pack("=HHI8x", 2, socket.htons(a),
+                                                socket.htonl(0x7f000001)), 16)
+s = S(V4, T if kind == "connect" else U)
+def call():
+    if kind == "connect":
+        r = libc.connect(s.fileno(), where, 16)
+    else:
+        r = libc.sendto(s.fileno(), b"x", 1, 0, where, 16)
+    print("ok" if r >= 0 else errno.errorcode[ctypes.get_errno()], flush=True)
+t = threading.Thread(target=call)
+t.start()
+sys.stdin.readline()
+where[2:4] = struct.pack("!H", b)
+print("changed", flush=True)
+t.join()
+"""
+    with Listener() as a, Listener() as b:
+        s = runtime.named("q", [harness.PYTHON, "-c", text, str(a.port), str(b.port), call], mode,
+                          ASK, stdin=subprocess.PIPE)
+        first, = asked(runtime, "q")
+        assert first["port"] == a.port
+        s.proc.stdin.write(b"\n")
+        s.proc.stdin.flush()
+        assert s.proc.stdout.readline() == b"changed\n"
+        ok(answer(runtime, "q", first["id"], "run"))
+        harness.wait_until(lambda: [q["port"] for q in questions(runtime, "q")] == [b.port],
+                           what="the question about the other port")
+        second, = questions(runtime, "q")
+        ok(answer(runtime, "q", second["id"], "no"))
+        r = ok(s.finish())
+        assert r.lines == ["EACCES" if call == "connect" else "ECONNREFUSED"]
+        assert b.connections == 0 and b.datagrams == []
+
+
 # --- The terminal --------------------------------------------------------------------------------
 
 

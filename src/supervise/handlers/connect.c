@@ -22,6 +22,7 @@
 #include "supervise/narrow.h"
 #include "supervise/pending.h"
 #include "supervise/sock.h"
+#include "supervise/sock_relay.h"
 
 #define RETRY_FIRST_MS 2
 #define RETRY_LAST_MS  50
@@ -104,8 +105,7 @@ static int connect_now(void *arg)
 	return code;
 }
 
-/* Held here, a connection would not end for its peer when the task closes its own. */
-static void forget_copy(const struct box *box, int fd)
+void sock_forget(const struct box *box, int fd)
 {
 	struct stat st;
 	if (!box->have_getfd && fstat(fd, &st) == 0)
@@ -127,7 +127,7 @@ static struct verdict act(struct call *call, int fd, const struct sock_info *inf
 	if (code == 0 && disconnects)
 		return verdict_value(0);
 	if (code == 0 || code == EINPROGRESS)
-		forget_copy(call->box, fd);
+		sock_forget(call->box, fd);
 	if (code == 0)
 		return verdict_value(0);
 	bool waits = sock_is_tcp(info) ? code == EINPROGRESS || code == EALREADY : code == EAGAIN;
@@ -172,7 +172,10 @@ struct verdict handle_connect(struct call *call)
 	struct sock_addr asked;
 	struct sock_info info = {0};
 	struct verdict verdict = {0};
+	uint32_t rates = 0;
 	AUTO(sock_target_done) struct sock_target target = SOCK_TARGET_INIT;
+	if (sock_relay_goes_on(call, &verdict))
+		return verdict;
 	int fd = sock_copy(call, call_int(call, 0));
 	if (fd < 0)
 		return sock_no_copy(call, op_name, fd);
@@ -183,5 +186,7 @@ struct verdict handle_connect(struct call *call)
 		return verdict_errno(-r);
 	if (!sock_judge(call, op_name, &info, &asked, &target, &verdict))
 		return verdict.answer == ANSWER_WORKER ? sock_to_worker(call) : verdict;
+	if (sock_relay_wants(call->box, &info, &target, &rates))
+		return sock_relay_start(call, fd, &info, &target, rates);
 	return target.probe ? find_source(call, fd, &info, &target) : act(call, fd, &info, &target);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * getsockname and getpeername, where the sandbox has ports of its own: the numbers that it knows.
+ * getsockname and getpeername, where the sandbox has ports of its own or its connections go through
+ * the relay: what it knows.
  * Nothing depends on what is told here; where the kernel's own answer is right it gives it.
  */
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include "net/ports.h"
 #include "supervise/box.h"
 #include "supervise/handlers/handlers.h"
+#include "supervise/sock_relay.h"
 #include "supervise/sock_remap.h"
 
 static int tell(struct call *call, const struct sock_addr *addr)
@@ -25,6 +27,15 @@ static int tell(struct call *call, const struct sock_addr *addr)
 	return r < 0 ? r : call_write(call, call_arg(call, 2), &len, sizeof(len));
 }
 
+/* What goes through the relay is seen as if it did not. */
+static bool shows_relay(const struct box *box, const struct sock_info *info, int fd, bool peer,
+			const struct sock_addr *own, struct sock_addr *ret)
+{
+	struct sock_addr other = {.len = sizeof(other.storage)};
+	return box->relay && getpeername(fd, &other.sa, &other.len) == 0 &&
+	       sock_relay_name(box, info, peer, own, &other, ret);
+}
+
 struct verdict handle_sockname(struct call *call)
 {
 	struct box *box = call->box;
@@ -32,7 +43,7 @@ struct verdict handle_sockname(struct call *call)
 	struct sock_addr own = {.len = sizeof(own.storage)};
 	struct sock_addr other = {.len = sizeof(other.storage)};
 	bool peer = str_eq(call->row->name, "getpeername");
-	if (!box->ports || !ports_differ(box->ports))
+	if (!box->relay && (!box->ports || !ports_differ(box->ports)))
 		return verdict_continue();
 	int fd = sock_copy(call, call_int(call, 0));
 	if (fd < 0 || sock_info_get(fd, &info) < 0 || !sock_proto(&info) ||
@@ -40,7 +51,8 @@ struct verdict handle_sockname(struct call *call)
 	    (peer && getpeername(fd, &other.sa, &other.len) < 0))
 		return verdict_continue();
 	struct sock_addr *addr = peer ? &other : &own;
-	if (!sock_remap_show(box, &info, peer, &own, addr))
+	if (!shows_relay(box, &info, fd, peer, &own, addr) &&
+	    !sock_remap_show(box, &info, peer, &own, addr))
 		return verdict_continue();
 	int r = tell(call, addr);
 	if (r == -ESRCH)
