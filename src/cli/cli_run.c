@@ -486,6 +486,8 @@ static bool settle_layer(struct run *run)
 	int r = sandlock_process_landing(run->process, &run->err);
 	if (r == 0 && run->cli.dry_run)
 		r = print_changes(run);
+	else if (r == 0) /* what was deferred has nobody to decide about it later */
+		(void)sandlock_process_land(run->process, "keep", NULL);
 	for (size_t i = 0; (note = sandlock_process_note(run->process, i)); i++)
 		if (!run->cli.quiet)
 			cli_error(0, "%s", note);

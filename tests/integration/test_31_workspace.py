@@ -282,8 +282,10 @@ def test_5_a_conflict_keeps_all(place, ws):
     assert ws.sets() == [kept]
 
 
-def test_6_keep(ws):
-    r = ws.sh(["--on-exit", "keep"], "echo 1 > f")
+@pytest.mark.parametrize("action", ["keep", "defer"])
+def test_6_keep(ws, action):
+    """Deferred is kept where nobody decides later."""
+    r = ws.sh(["--on-exit", action], "echo 1 > f")
     [kept] = ws.sets()
     assert r.code == 0 and kept in r.err
     assert os.listdir(ws.work) == []
