@@ -515,7 +515,7 @@ static void test_query_many(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(q); i++)
 		q[i] = (struct control_query){.dir_fd = i % 50 ? f->dir_fd : hung->dir_fd,
 					      .verb = CONTROL_INFO};
-	control_query_all(q, ARRAY_SIZE(q), 1000);
+	control_query_all(q, ARRAY_SIZE(q), 3000);
 	for (size_t i = 0; i < ARRAY_SIZE(q); i++) {
 		assert_int_equal(q[i].result, i % 50 ? 0 : -ETIMEDOUT);
 		control_query_done(&q[i]);
