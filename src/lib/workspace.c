@@ -91,7 +91,7 @@ static int find_roots(struct workspace *ws, const struct policy *p, struct strv 
 		if (r == 0)
 			strv_add_take(&all, real);
 	}
-	if (r == 0)
+	if (r == 0 && all.n > 0)
 		ws->cwd = xstrdup(all.v[0]);
 	for (size_t i = 0; r == 0 && i < all.n; i++) {
 		if (is_covered(&all, i))
