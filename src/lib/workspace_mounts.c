@@ -42,7 +42,7 @@ static void decode(char *text)
 
 static bool parse(char *line, struct mount_line *ret)
 {
-	char *words[6];
+	char *words[6] = {NULL};
 	char *rest = line;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		words[i] = strsep(&rest, " ");
