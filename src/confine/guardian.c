@@ -233,12 +233,16 @@ static void take_table(struct guardian *g)
 	g->listener = -1;
 }
 
-/* The exec pipe has ended: the command executes, or what kept it from that is recorded. */
-static void exec_is_decided(struct guardian *g)
+/*
+ * The exec pipe has ended: the command executes, or what kept it from that is recorded. Where it
+ * could not be read, or did not tell of the listener, the command is not let run: its calls might
+ * wait for ever.
+ */
+static void exec_is_decided(struct guardian *g, bool is_unknown)
 {
 	raw_close(g->exec_fd);
 	g->exec_fd = -1;
-	if (__atomic_load_n(&g->job->state.step, __ATOMIC_ACQUIRE) != STEP_NONE)
+	if (is_unknown || __atomic_load_n(&g->job->state.step, __ATOMIC_ACQUIRE) != STEP_NONE)
 		g->ending = true;
 	else
 		report(g, REPORT_STARTED, 0);
@@ -252,7 +256,7 @@ static void on_exec_pipe(struct guardian *g)
 	if (r == 1 && g->shares_table)
 		take_table(g);
 	else if (r != 1 && r != -EINTR)
-		exec_is_decided(g);
+		exec_is_decided(g, r < 0 || g->shares_table);
 }
 
 static void main_has_ended(struct guardian *g, const siginfo_t *info, const struct rusage *ru)
