@@ -471,7 +471,10 @@ static int print_changes(struct run *run)
 	}
 	int r = sandlock_process_changes(run->process, run->cli.format, write_changes, out,
 					 &run->err);
-	if ((path ? fclose(out) : fflush(out)) != 0 && r == 0) {
+	int end = fflush(out);
+	if (path && fclose(out) != 0)
+		end = -1;
+	if (end != 0 && r == 0) {
 		snprintf(run->err.msg, sizeof(run->err.msg), "the changes cannot be written: %s",
 			 strerror(errno));
 		r = -1;

@@ -31,7 +31,7 @@ static void decode(char *text)
 	char *to = text;
 	for (const char *from = text; *from; to++) {
 		if (from[0] == '\\' && from[1] && from[2] && from[3]) {
-			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			*to = (char)((from[1] & 7) << 6 | (from[2] & 7) << 3 | (from[3] & 7));
 			from += 4;
 		} else {
 			*to = *from++;

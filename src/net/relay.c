@@ -504,15 +504,14 @@ static const struct known *find(const struct net_relay *r, const union inet_addr
 }
 
 bool net_relay_name(struct net_relay *r, const union inet_addr *task, const union inet_addr *inner,
-		    bool peer, int domain, union inet_addr *ret, socklen_t *ret_len)
+		    bool peer, union inet_addr *ret)
 {
 	pthread_mutex_lock(&r->lock);
 	const struct known *k = find(r, task, inner);
 	if (k)
-		*ret = peer ? k->dest : k->own; /* made with a socket of the same domain */
+		*ret = peer ? k->dest : k->own;
 	pthread_mutex_unlock(&r->lock);
-	*ret_len = domain == AF_INET6 ? sizeof(ret->v6) : sizeof(ret->v4);
-	return k && ret->sa.sa_family == domain;
+	return k;
 }
 
 /* --- Making ---------------------------------------------------------------------------------- */

@@ -45,11 +45,11 @@ struct net_relay_pair {
 int net_relay_add_take(struct net_relay *r, struct net_relay_pair *pair);
 
 /*
- * What the command is told about its socket at TASK, of DOMAIN, that is connected to the inner one
- * at INNER: the destination if PEER, else the outer socket's own address. False: it is not known.
+ * What the command is told about its socket at TASK that is connected to the inner one at INNER:
+ * the destination if PEER, else the outer socket's own address. False: it is not known.
  */
 bool net_relay_name(struct net_relay *r, const union inet_addr *task, const union inet_addr *inner,
-		    bool peer, int domain, union inet_addr *ret, socklen_t *ret_len);
+		    bool peer, union inet_addr *ret);
 
 /* Counts N bytes that go another way; false: not so many are left, and nothing is counted. */
 bool net_relay_count(struct net_relay *r, size_t n);

@@ -297,12 +297,14 @@ bool sock_relay_name(const struct box *box, const struct sock_info *info, bool p
 	union inet_addr task;
 	union inet_addr inner;
 	union inet_addr name = {0};
-	socklen_t len = 0;
+	socklen_t len = info->domain == AF_INET6 ? sizeof(name.v6) : sizeof(name.v4);
 	if (!box->relay || !sock_is_tcp(info))
 		return false;
 	memcpy(&task, &own->storage, sizeof(task));
 	memcpy(&inner, &other->storage, sizeof(inner));
-	if (!net_relay_name(box->relay, &task, &inner, peer, info->domain, &name, &len))
+	/* The outer socket was made with the same domain. */
+	if (!net_relay_name(box->relay, &task, &inner, peer, &name) ||
+	    name.sa.sa_family != info->domain)
 		return false;
 	*ret = (struct sock_addr){.len = len};
 	memcpy(&ret->storage, &name, len);
