@@ -6,6 +6,8 @@
  * recovery runs, and the workdir must be the old one or the new one.
  *
  * Inode numbers differ on the made-up disk, so the hook gives each object the identity that it had.
+ * The disks lie in a directory of this run's own, whose name nobody can guess or meet again, and in
+ * memory where that can be: what counts as written is the model's business, not the kernel's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +27,12 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/path.h"
-#include "base/sha256.h"
 #include "base/util.h"
 #include "fs/commit.h"
 #include "fs/tree.h"
 #include "sys/at.h"
 
-enum { OPS_MAX = 2000, OBJECTS_MAX = 4000 };
+enum { OPS_MAX = 2000, OBJECTS_MAX = 4000, DISKS_MAX = 20000, TREE_MAX = 1024 * 1024 };
 
 /* One change, by the inodes that it had when it was recorded. */
 struct record {
@@ -54,13 +54,21 @@ struct identity {
 };
 
 struct world {
-	char top[64];
+	char home[64]; /* all disks are in it */
+	int home_dir;
+	char top[80]; /* the one in use */
 	bool is_recording;
 	struct record records[OPS_MAX];
 	size_t n_records;
 	struct identity ids[OBJECTS_MAX]; /* of the made-up disk */
 	size_t n_ids;
+	uint64_t tried[DISKS_MAX]; /* a number for each disk that was made up in this step */
+	size_t n_tried;
 };
+
+static const char disk[] = "disk";
+static const char base[] = "base"; /* as it was before the step */
+static const char done[] = "done"; /* the disk that the step ran on */
 
 static struct fs_id id_of(int fd)
 {
@@ -112,49 +120,50 @@ static int on_call(void *data, const struct fs_call *c)
 	return 0;
 }
 
-/* --- Trees as digests --------------------------------------------------------------------- */
+/* --- Trees as texts ----------------------------------------------------------------------- */
 
-static void add_tree(struct sha256 *sum, int dir, const char *name)
+static void add_tree(struct buf *out, int dir, const char *name, const char *way)
 {
 	struct stat st;
-	char text[4097];
+	char text[4097] = "";
+	auto_free char *path = xasprintf("%s%s", way, name);
 	assert_int_equal(fs_stat(dir, name, &st), 0);
-	int n = snprintf(text, sizeof(text), "%s %o %lld %lld.%ld\n", name, st.st_mode,
-			 S_ISDIR(st.st_mode) ? 0LL : (long long)st.st_size,
-			 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-	sha256_add(sum, text, (size_t)n);
 	if (S_ISLNK(st.st_mode)) {
-		ssize_t len = at_read_link_of(dir, name, text, sizeof(text));
-		sha256_add(sum, text, (size_t)len);
+		assert_true(at_read_link_of(dir, name, text, sizeof(text)) >= 0);
 	} else if (S_ISREG(st.st_mode)) {
 		auto_close int fd = fs_open_file(dir, name, O_RDONLY);
-		ssize_t len = fs_read(fd, text, sizeof(text), 0);
-		assert_true(len >= 0);
-		sha256_add(sum, text, (size_t)len);
-	} else if (S_ISDIR(st.st_mode)) {
-		AUTO(fs_names_done) struct fs_names names = {0};
-		auto_close int fd = fs_open_dir(dir, name, O_RDONLY);
-		assert_int_equal(fs_list(fd, 1000, &names), 0);
-		for (size_t i = 0; i < names.n; i++)
-			add_tree(sum, fd, names.v[i]);
-		sha256_add(sum, "/", 1);
+		assert_int_equal(fs_read(fd, text, sizeof(text) - 1, 0), st.st_size);
 	}
+	buf_printf(out, "%s %o %lld %lld.%09ld ", path, st.st_mode,
+		   S_ISDIR(st.st_mode) ? 0LL : (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+		   st.st_mtim.tv_nsec);
+	/* In hexadecimal, as part of a file may be zeros. */
+	for (long long i = 0; !S_ISDIR(st.st_mode) && i < st.st_size; i++)
+		buf_printf(out, "%02x", (unsigned char)text[i]);
+	buf_printf(out, "\n");
+	if (!S_ISDIR(st.st_mode))
+		return;
+	AUTO(fs_names_done) struct fs_names names = {0};
+	auto_close int fd = fs_open_dir(dir, name, O_RDONLY);
+	auto_free char *below = xasprintf("%s/", path);
+	assert_int_equal(fs_list(fd, 1000, &names), 0);
+	for (size_t i = 0; i < names.n; i++)
+		add_tree(out, fd, names.v[i], below);
 }
 
-static void digest_work(const struct world *w, char out[SHA256_TEXT_SIZE])
+static void read_work(const struct world *w, struct buf *out)
 {
-	struct sha256 sum;
-	uint8_t bytes[SHA256_SIZE];
-	auto_close int top = at_open(AT_FDCWD, w->top, O_DIRECTORY, 0);
-	sha256_init(&sum);
-	add_tree(&sum, top, "work");
-	sha256_end(&sum, bytes);
-	sha256_text(bytes, out);
+	auto_close int top = fs_open_dir(w->home_dir, disk, O_PATH);
+	buf_clear(out);
+	add_tree(out, top, "work", "");
+	assert_int_equal(out->error, 0);
 }
 
 /* With cp, since the whiteouts are devices, which tree_copy does not make. */
-static void copy_disk(const char *from, const char *to)
+static void copy_disk(const struct world *w, const char *from_name, const char *to_name)
 {
+	auto_free char *from = xasprintf("%s/%s", w->home, from_name);
+	auto_free char *to = xasprintf("%s/%s", w->home, to_name);
 	pid_t pid = fork();
 	if (pid == 0) {
 		execl("/bin/cp", "cp", "-a", from, to, (char *)NULL);
@@ -189,7 +198,7 @@ static int sub(int dir, const char *name)
 
 static void make_work(const struct world *w)
 {
-	auto_close int top = at_open(AT_FDCWD, w->top, O_DIRECTORY, 0);
+	auto_close int top = fs_open_dir(w->home_dir, disk, O_PATH);
 	auto_close int work = sub(top, "work");
 	auto_close int d = sub(work, "d");
 	auto_close int gone = sub(work, "gone");
@@ -223,8 +232,14 @@ static void begin(struct world *w, const struct fs_io *io, struct store *store, 
 {
 	AUTO(set_info_done) struct set_info info = {0};
 	struct err err = {0};
-	snprintf(w->top, sizeof(w->top), "/tmp/sandlock-power-%d", (int)getpid());
-	assert_int_equal(fs_make_dir(NULL, AT_FDCWD, w->top, 0700), 0);
+	bool in_memory = access("/dev/shm", W_OK) == 0;
+	snprintf(w->home, sizeof(w->home), "%s/sandlock-power-XXXXXX",
+		 in_memory ? "/dev/shm" : "/tmp");
+	assert_non_null(mkdtemp(w->home));
+	w->home_dir = at_open(AT_FDCWD, w->home, O_DIRECTORY, 0);
+	assert_true(w->home_dir >= 0);
+	snprintf(w->top, sizeof(w->top), "%s/%s", w->home, disk);
+	assert_int_equal(fs_make_dir(NULL, w->home_dir, disk, 0700), 0);
 	make_work(w);
 	auto_free char *state = xasprintf("%s/state", w->top);
 	auto_free char *work = xasprintf("%s/work", w->top);
@@ -296,71 +311,51 @@ static int find(const struct world *w, int dir, const char *name, uint64_t here)
 
 static int object(const struct world *w, const struct fs_id *was)
 {
-	auto_close int root = at_open(AT_FDCWD, "/tmp", O_DIRECTORY, 0);
 	for (size_t i = 0; i < w->n_ids; i++)
 		if (fs_id_same(&w->ids[i].was, was))
-			return find(w, root, w->top + strlen("/tmp/"), w->ids[i].here);
+			return find(w, w->home_dir, disk, w->ids[i].here);
 	return -1;
 }
 
-static void write_at(int held, const struct record *r)
+static int write_at(int held, const struct record *r)
 {
 	auto_close int fd = at_reopen(held, O_WRONLY);
 	if (fd < 0)
-		return;
-	if (r->op == FS_WRITE)
-		(void)fs_write(NULL, fd, r->data, r->len, r->value);
-	else
-		(void)fs_truncate(NULL, fd, r->value);
+		return fd;
+	return r->op == FS_WRITE ? fs_write(NULL, fd, r->data, r->len, r->value)
+				 : fs_truncate(NULL, fd, r->value);
 }
 
-/* What cannot be done, because something that it needs is missing, did not reach the disk. */
-static void replay(struct world *w, const struct record *r)
+static int repeat(const struct record *r, int fd, int fd2)
 {
-	struct stat st;
-	auto_close int fd = object(w, &r->id);
-	auto_close int fd2 = r->id2.ino ? object(w, &r->id2) : -1;
-	if (fd < 0 || (r->id2.ino && fd2 < 0))
-		return;
-	int made = -1;
 	switch (r->op) {
 	case FS_MKDIR:
-		made = fs_make_dir(NULL, fd, r->name, (mode_t)r->value);
-		break;
-	case FS_CREATE:
-		made = fs_create(NULL, fd, r->name, (mode_t)r->value);
-		break;
+		return fs_make_dir(NULL, fd, r->name, (mode_t)r->value);
+	case FS_CREATE: {
+		int made = fs_create(NULL, fd, r->name, (mode_t)r->value);
+		return made < 0 ? made : (util_close(made), 0);
+	}
 	case FS_SYMLINK:
-		made = fs_make_link(NULL, fd, r->name, r->data);
-		break;
+		return fs_make_link(NULL, fd, r->name, r->data);
 	case FS_MKNOD:
-		made = fs_make_node(NULL, fd, r->name, (mode_t)r->value);
-		break;
+		return fs_make_node(NULL, fd, r->name, (mode_t)r->value);
 	case FS_LINK:
-		(void)fs_hard_link(NULL, fd, r->name, fd2, r->name2);
-		break;
+		return fs_hard_link(NULL, fd, r->name, fd2, r->name2);
 	case FS_RENAME:
-		(void)fs_rename(NULL, fd, r->name, fd2, r->name2, (unsigned int)r->value);
-		break;
+		return fs_rename(NULL, fd, r->name, fd2, r->name2, (unsigned int)r->value);
 	case FS_UNLINK:
-		(void)fs_unlink(NULL, fd, r->name, (int)r->value);
-		break;
+		return fs_unlink(NULL, fd, r->name, (int)r->value);
 	case FS_WRITE:
 	case FS_TRUNCATE:
-		write_at(fd, r);
-		break;
+		return write_at(fd, r);
 	case FS_SET_MODE:
-		(void)fs_set_mode(NULL, fd, (mode_t)r->value);
-		break;
+		return fs_set_mode(NULL, fd, (mode_t)r->value);
 	case FS_SET_TIMES:
-		(void)fs_set_mtime(NULL, fd, &r->mtime);
-		break;
+		return fs_set_mtime(NULL, fd, &r->mtime);
 	case FS_SET_XATTR:
-		(void)fs_set_xattr(NULL, fd, r->name, r->data, r->len);
-		break;
+		return fs_set_xattr(NULL, fd, r->name, r->data, r->len);
 	case FS_REMOVE_XATTR:
-		(void)fs_remove_xattr(NULL, fd, r->name);
-		break;
+		return fs_remove_xattr(NULL, fd, r->name);
 	case FS_CLONE:
 	case FS_SET_OWNER:
 	case FS_SYNC:
@@ -369,11 +364,28 @@ static void replay(struct world *w, const struct record *r)
 	case FS_OP_COUNT:
 		break;
 	}
-	if (made < 0)
+	return 0;
+}
+
+/*
+ * What cannot be done, because something that it needs is missing or in its way, did not reach the
+ * disk; where ALL is done nothing can be missing. Any other failure is one of the test.
+ */
+static void replay(struct world *w, const struct record *r, bool all)
+{
+	struct stat st;
+	auto_close int fd = object(w, &r->id);
+	auto_close int fd2 = r->id2.ino ? object(w, &r->id2) : -1;
+	bool is_there = fd >= 0 && (!r->id2.ino || fd2 >= 0);
+	assert_true(is_there || !all);
+	if (!is_there)
 		return;
-	if (r->op == FS_CREATE)
-		util_close(made);
-	if (fs_stat(fd, r->name, &st) == 0)
+	int done_now = repeat(r, fd, fd2);
+	bool is_missing = done_now == -ENOENT || done_now == -EEXIST || done_now == -ENOTEMPTY;
+	if (done_now < 0 && (all || !is_missing))
+		fail_msg("change %d of %s: %s", (int)r->op, r->name ? r->name : "a file",
+			 strerror(-done_now));
+	if (done_now == 0 && r->made.ino && fs_stat(fd, r->name, &st) == 0)
 		add_id(w, st.st_ino, &r->made);
 }
 
@@ -411,17 +423,33 @@ static bool is_chosen(const struct world *w, size_t i, enum part part, unsigned 
 	return *seed >> 30 & 1;
 }
 
-/* BASE is the disk before the first record; it becomes a new one at W->top. */
-static void make_up(struct world *w, const struct world *before, const char *base, size_t k,
-		    enum part part, unsigned int seed)
+/* Which of the first K records are on the disk; false: that disk was tried already. */
+static bool choose(struct world *w, size_t k, enum part part, unsigned int seed,
+		   bool chosen[OPS_MAX])
 {
-	auto_close int tmp = at_open(AT_FDCWD, "/tmp", O_DIRECTORY, 0);
-	const char *name = w->top + strlen("/tmp/");
-	auto_free char *from = path_join("/tmp", base);
-	copy_disk(from, w->top);
+	uint64_t print = 14695981039346656037u;
+	for (size_t i = 0; i < k; i++) {
+		bool is_sync = w->records[i].op == FS_SYNC || w->records[i].op == FS_SYNC_ALL;
+		chosen[i] = !is_sync && (is_durable(w, i, k) || is_chosen(w, i, part, &seed));
+		if (chosen[i])
+			print = (print ^ (i + 1)) * 1099511628211u;
+	}
+	for (size_t i = 0; i < w->n_tried; i++)
+		if (w->tried[i] == print)
+			return false;
+	assert_true(w->n_tried < DISKS_MAX);
+	w->tried[w->n_tried++] = print;
+	return true;
+}
+
+/* A new disk: the one before the first record, and of the K that followed those CHOSEN. */
+static void make_up(struct world *w, const struct world *before, size_t k,
+		    const bool chosen[OPS_MAX], bool all)
+{
+	copy_disk(w, base, disk);
 	w->n_ids = 0;
-	auto_close int here = fs_open_dir(tmp, name, O_PATH);
-	auto_close int was = fs_open_dir(tmp, base, O_PATH);
+	auto_close int here = fs_open_dir(w->home_dir, disk, O_PATH);
+	auto_close int was = fs_open_dir(w->home_dir, base, O_PATH);
 	map_tree(w, here, was, "work");
 	map_tree(w, here, was, "state");
 	/* BASE is a copy itself: the identities are those of what it was copied from. */
@@ -432,8 +460,8 @@ static void make_up(struct world *w, const struct world *before, const char *bas
 				break;
 			}
 	for (size_t i = 0; i < k; i++)
-		if (is_durable(w, i, k) || is_chosen(w, i, part, &seed))
-			replay(w, &w->records[i]);
+		if (chosen[i])
+			replay(w, &w->records[i], all);
 }
 
 /* --- The test ----------------------------------------------------------------------------- */
@@ -460,20 +488,24 @@ static int run_redo(struct set *set, struct err *err)
 	return commit_redo(set, false, 1000, err);
 }
 
-static void recover_and_check(struct world *w, const struct fs_io *io, const char *old_tree,
-			      const char *new_tree, const char *what)
+static void recover_and_check(struct world *w, const struct fs_io *io, struct buf *old_tree,
+			      struct buf *new_tree, const char *what)
 {
 	AUTO(store_done) struct store store = {.dir = -1};
+	AUTO(buf_done) struct buf now = BUF_INIT(TREE_MAX);
 	struct err err = {0};
-	char now[SHA256_TEXT_SIZE];
 	auto_free char *state = xasprintf("%s/state", w->top);
 	assert_int_equal(store_open(state, io, &store, &err), 0);
 	int r = commit_sweep(&store, &err);
 	if (r < 0)
-		fail_msg("%s: %s", what, err.msg);
-	digest_work(w, now);
-	if (!str_eq(now, old_tree) && !str_eq(now, new_tree))
-		fail_msg("%s: the tree is neither the old nor the new one", what);
+		fail_msg("%s: %s (kept in %s)", what, err.msg, w->home);
+	read_work(w, &now);
+	if (str_eq(buf_text(&now), buf_text(old_tree)) ||
+	    str_eq(buf_text(&now), buf_text(new_tree)))
+		return;
+	print_error("old:\n%snew:\n%sfound:\n%s", buf_text(old_tree), buf_text(new_tree),
+		    buf_text(&now));
+	fail_msg("%s: the tree is neither the old nor the new one (kept in %s)", what, w->home);
 }
 
 static void forget_records(struct world *w)
@@ -486,24 +518,41 @@ static void forget_records(struct world *w)
 	w->n_records = 0;
 }
 
+/* Every disk that the records may have left. */
+static void try_disks(struct world *w, const struct world *before, const struct fs_io *io,
+		      struct buf *old_tree, struct buf *new_tree, const char *step)
+{
+	static const size_t n_parts = PART_COUNT + 2; /* three random ones */
+	bool chosen[OPS_MAX];
+	w->n_tried = 0;
+	for (size_t k = 0; k <= w->n_records; k++) {
+		for (size_t i = 0; i < n_parts; i++) {
+			char what[80];
+			enum part part = i < PART_COUNT ? (enum part)i : PART_RANDOM;
+			if (!choose(w, k, part, (unsigned int)(k * 7 + i), chosen))
+				continue;
+			snprintf(what, sizeof(what), "%s, %zu of %zu, part %zu", step, k,
+				 w->n_records, i);
+			make_up(w, before, k, chosen, part == PART_ALL);
+			recover_and_check(w, io, old_tree, new_tree, what);
+			assert_int_equal(tree_remove(NULL, w->home_dir, disk), 0);
+		}
+	}
+}
+
 /* Runs STEP on the disk as it is and then tries every moment of it. */
 static void try_step(struct world *w, const struct fs_io *io, struct set *set,
 		     const struct step *step)
 {
+	AUTO(buf_done) struct buf old_tree = BUF_INIT(TREE_MAX);
+	AUTO(buf_done) struct buf new_tree = BUF_INIT(TREE_MAX);
 	struct err err = {0};
-	char old_tree[SHA256_TEXT_SIZE];
-	char new_tree[SHA256_TEXT_SIZE];
-	auto_close int tmp = at_open(AT_FDCWD, "/tmp", O_DIRECTORY, 0);
-	const char *name = w->top + strlen("/tmp/");
-	auto_free char *base = xasprintf("%s.base", name);
-	auto_free char *done = xasprintf("%s.done", name);
 	/* The original inodes stay with the disk that the step runs on, which moves aside. */
-	digest_work(w, old_tree);
-	auto_free char *to = path_join("/tmp", base);
-	copy_disk(w->top, to);
+	read_work(w, &old_tree);
+	copy_disk(w, disk, base);
 	struct world *before = xnew(struct world);
-	auto_close int here = fs_open_dir(tmp, base, O_PATH);
-	auto_close int was = fs_open_dir(tmp, name, O_PATH);
+	auto_close int here = fs_open_dir(w->home_dir, base, O_PATH);
+	auto_close int was = fs_open_dir(w->home_dir, disk, O_PATH);
 	map_tree(before, here, was, "work");
 	map_tree(before, here, was, "state");
 	w->n_ids = 0;
@@ -512,26 +561,15 @@ static void try_step(struct world *w, const struct fs_io *io, struct set *set,
 	w->is_recording = false;
 	if (r < 0)
 		fail_msg("%s: %s", step->name, err.msg);
-	digest_work(w, new_tree);
-	assert_string_not_equal(old_tree, new_tree);
-	assert_int_equal(fs_rename(NULL, tmp, name, tmp, done, 0), 0);
-	for (size_t k = 0; k <= w->n_records; k++) {
-		for (int part = 0; part < PART_COUNT + 2; part++) {
-			char what[80];
-			snprintf(what, sizeof(what), "%s, %zu of %zu, part %d", step->name, k,
-				 w->n_records, part);
-			make_up(w, before, base, k,
-				part < PART_COUNT ? (enum part)part : PART_RANDOM,
-				(unsigned int)(k * 7 + (size_t)part));
-			recover_and_check(w, io, old_tree, new_tree, what);
-			assert_int_equal(tree_remove(NULL, tmp, name), 0);
-		}
-	}
+	read_work(w, &new_tree);
+	assert_string_not_equal(buf_text(&old_tree), buf_text(&new_tree));
+	assert_int_equal(fs_rename(NULL, w->home_dir, disk, w->home_dir, done, 0), 0);
+	try_disks(w, before, io, &old_tree, &new_tree, step->name);
 	w->n_ids = 0;
 	forget_records(w);
 	free(before);
-	assert_int_equal(tree_remove(NULL, tmp, base), 0);
-	assert_int_equal(fs_rename(NULL, tmp, done, tmp, name, 0), 0);
+	assert_int_equal(tree_remove(NULL, w->home_dir, base), 0);
+	assert_int_equal(fs_rename(NULL, w->home_dir, done, w->home_dir, disk, 0), 0);
 }
 
 static void test_power(void **state)
@@ -546,8 +584,9 @@ static void test_power(void **state)
 	begin(w, &io, &store, &set);
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
 		try_step(w, &io, &set, &steps[i]);
-	auto_close int tmp = at_open(AT_FDCWD, "/tmp", O_DIRECTORY, 0);
-	assert_int_equal(tree_remove(NULL, tmp, w->top + strlen("/tmp/")), 0);
+	assert_int_equal(tree_remove(NULL, w->home_dir, disk), 0);
+	util_close(w->home_dir);
+	assert_int_equal(rmdir(w->home), 0);
 	free(w);
 }
 
