@@ -67,8 +67,6 @@ LATER = {
     "1 one endpoint": ["--http-allow", "POST api.openai.com/v1/chat/completions", "--http-deny",
                        "* */admin/*", "-r", "/usr", "-r", "/lib", "-r", "/etc", "-m", "1G", "-P",
                        "32", "-t", "600"],
-    "2 look first": ["--dry-run", "--workdir", ".", "-w", ".", "-r", "/usr", "-r", "/lib", "-r",
-                     "/bin", "-r", "/etc"],
     "3 for real": ["--workdir", ".", "-w", ".", "-r", "/usr", "-r", "/lib", "-r", "/bin", "-r",
                    "/etc", "-m", "4G", "-P", "64", "-t", "1800"],
     "4 reproducible": ["--time-start", "2000-01-01T00:00:00Z", "--random-seed", "42",
@@ -83,4 +81,14 @@ def test_later_lines_are_refused_by_name(place, flags):
     r = harness.sandlock("run", *flags, "--", "/usr/bin/touch", work / "ran", cwd=str(work))
     assert r.code == 125, f"{r!r}"
     assert len(r.err_lines) == 1 and "--" in r.err, f"{r!r}"
+    assert not (work / "ran").exists()
+
+
+def test_2_look_first(place):
+    """With the base, which a workspace needs."""
+    work = place.dir("work")
+    r = harness.sandlock("run", "--dry-run", "--workdir", ".", "-w", ".", *harness.SYSTEM, "--",
+                         "/usr/bin/touch", work / "ran", cwd=str(work),
+                         env={"XDG_STATE_HOME": str(place.dir("state"))})
+    assert (r.code, r.err) == (0, "A  ran\n"), f"{r!r}"
     assert not (work / "ran").exists()
