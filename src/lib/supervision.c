@@ -66,9 +66,16 @@ static bool have_mem_file(void)
 	return fd >= 0;
 }
 
+/* A call that was received must also be answered. What injects descriptors is younger (5.9). */
 static bool have_receive(void)
 {
-	return ioctl(-1, SECCOMP_IOCTL_NOTIF_RECV, NULL) < 0 && errno == EBADF;
+	static const unsigned long requests[] = {SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND,
+						 SECCOMP_IOCTL_NOTIF_ID_VALID};
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		if (ioctl(-1, requests[i], NULL) >= 0 || errno != EBADF)
+			return false;
+	}
+	return true;
 }
 
 static bool have_wait(void)
@@ -84,8 +91,8 @@ static int check_place(struct mediation *m, struct sandlock_error *err)
 	m->have_vm_read = have_vm_read();
 	if (!have_receive())
 		return api_fail(err, SANDLOCK_E_UNSUPPORTED, EPERM,
-				"An outer filter refuses the ioctl by which a supervisor receives "
-				"calls: allow it there, or use --no-supervisor");
+				"An outer filter refuses an ioctl by which a supervisor receives "
+				"and answers calls: allow it there, or use --no-supervisor");
 	if (!have_wait())
 		return api_fail(
 			err, SANDLOCK_E_UNSUPPORTED, EPERM,
