@@ -13,6 +13,7 @@ packages_of() {
 		echo "clang clang-tidy clang-format libclang-rt-14-dev libfuzzer-14-dev cppcheck"
 		echo "libcmocka-dev python3-pytest python3-jsonschema git shellcheck procps util-linux"
 		echo "nodejs zsh fish openssh-client gpg gpg-agent tmux openssl less psmisc redis-tools"
+		echo "curl iproute2 rsync sqlite3 python3-psutil"
 		echo "gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu"
 		echo "libc6-dev-riscv64-cross qemu-user ca-certificates dpkg-dev xz-utils"
 		;;
