@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +62,14 @@ static void send_response(const struct call *call, int64_t value, int error, boo
 	u.resp.error = error;
 	u.resp.flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
 	/* A signal to this process, a stop included, may come between: nobody else would answer. */
-	while (ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp) < 0 && errno == EINTR)
-		;
+	int r;
+	do {
+		r = ioctl(call->box->listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp);
+	} while (r < 0 && errno == EINTR);
+	/* Who waits and cannot be answered is ended: it would wait for ever, and its call is
+	 * undecided. */
+	if (r < 0 && errno != ENOENT && errno != EINPROGRESS && call_is_alive(call))
+		kill(call->tid, SIGKILL);
 }
 
 static void send_errno(const struct call *call, int64_t code)
