@@ -20,8 +20,8 @@
 struct walk {
 	struct layer *layer;
 	struct changes *out;
-	struct change **todo; /* directories still to be read */
-	size_t n_todo;
+	struct change **unread; /* directories still to be read */
+	size_t n_unread;
 	size_t room;
 };
 
@@ -134,11 +134,11 @@ void changes_done_cleanup(struct changes *changes)
 
 static void wait_for(struct walk *w, struct change *c)
 {
-	if (w->n_todo == w->room) {
+	if (w->n_unread == w->room) {
 		w->room = w->room ? w->room * 2 : 64;
-		w->todo = xrealloc(w->todo, w->room, sizeof(struct change *));
+		w->unread = xrealloc(w->unread, w->room, sizeof(struct change *));
 	}
-	w->todo[w->n_todo++] = c;
+	w->unread[w->n_unread++] = c;
 }
 
 /* Whether the attribute says yes; what overlayfs would not write itself is an error. */
@@ -387,9 +387,9 @@ int changes_scan(struct layer *layer, struct changes *ret, struct err *err)
 	AUTO(buf_done) struct buf path = BUF_INIT(CHANGES_PATH_MAX);
 	struct walk w = {.layer = layer, .out = &out};
 	int r = scan_root(&w);
-	while (r >= 0 && w.n_todo)
-		r = read_dir(&w, w.todo[--w.n_todo], &path);
-	free(w.todo);
+	while (r >= 0 && w.n_unread)
+		r = read_dir(&w, w.unread[--w.n_unread], &path);
+	free(w.unread);
 	if (r < 0) {
 		char quoted[QUOTE_SIZE];
 		return err_sys(err, -r, "the changes in %s of the workspace cannot be read",

@@ -214,7 +214,7 @@ int store_lock_workdirs(const struct set *set, unsigned int wait_ms, int **ret_f
 
 /* --- Forgetting --------------------------------------------------------------------------- */
 
-static uint64_t size_of_dir(int dir, const char *path, struct fs_names *todo)
+static uint64_t size_of_dir(int dir, const char *path, struct fs_names *below)
 {
 	AUTO(fs_names_done) struct fs_names names = {0};
 	uint64_t bytes = 0;
@@ -226,21 +226,21 @@ static uint64_t size_of_dir(int dir, const char *path, struct fs_names *todo)
 		if (fs_stat(fd, names.v[i], &st) < 0)
 			continue;
 		bytes += (uint64_t)st.st_blocks * 512;
-		if (!S_ISDIR(st.st_mode) || todo->n >= 100000)
+		if (!S_ISDIR(st.st_mode) || below->n >= 100000)
 			continue;
-		todo->v = xrealloc(todo->v, todo->n + 1, sizeof(char *));
-		todo->v[todo->n++] = path_join(path, names.v[i]);
+		below->v = xrealloc(below->v, below->n + 1, sizeof(char *));
+		below->v[below->n++] = path_join(path, names.v[i]);
 	}
 	return bytes;
 }
 
 static uint64_t size_of(const struct set *set)
 {
-	AUTO(fs_names_done) struct fs_names todo = {0};
-	uint64_t bytes = size_of_dir(set->dir, "", &todo);
-	for (size_t i = 0; i < todo.n; i++) {
-		auto_free char *path = xstrdup(todo.v[i][0] == '/' ? todo.v[i] + 1 : todo.v[i]);
-		bytes += size_of_dir(set->dir, path, &todo);
+	AUTO(fs_names_done) struct fs_names below = {0};
+	uint64_t bytes = size_of_dir(set->dir, "", &below);
+	for (size_t i = 0; i < below.n; i++) {
+		auto_free char *path = xstrdup(below.v[i][0] == '/' ? below.v[i] + 1 : below.v[i]);
+		bytes += size_of_dir(set->dir, path, &below);
 	}
 	return bytes;
 }

@@ -93,7 +93,7 @@ int set_open(const struct store *store, const char *id, bool lock, struct set *r
 void set_done(struct set *set);
 void set_done_cleanup(struct set *set);
 
-/* Durably. SINCE: NULL for now. */
+/* Durably. SINCE: when the status began; NULL: at this moment. */
 int set_change_status(struct set *set, enum set_status status, const struct timespec *since);
 /* In two steps, for a sync between them: set_place_status makes it so. */
 int set_prepare_status(struct set *set, enum set_status status, const struct timespec *since,
